@@ -172,3 +172,25 @@ def test_dates_may_be_text_as_in_the_file(tmp_path: Path) -> None:
     assert hordes[0].predict() == hordes[1].predict()
     hordes[0].update({"date": "noon", "flow": 5.0})
     assert hordes[0].quality.unreadable == {"date": 1}
+
+
+def test_a_row_at_a_time_meets_gaps_repeated_times_and_far_readings_as_a_table_does() -> None:
+    rng, n = np.random.default_rng(3), 400
+    apart = np.where(rng.random(n) < 0.05, 0.0, np.where(rng.random(n) < 0.05, 900.0, 60.0))
+    frame = {"t": np.cumsum(apart), "flow": rng.normal(size=n), "heat": rng.normal(size=n)}
+    frame["flow"][[150, 151, 300]], frame["heat"][[20, 200, 201]], frame["t"][170] = 1e5, np.nan, np.nan
+    asked = [td.Question("flow", gamma=0.9), td.Question("heat", gamma=0.5, average=True)]
+    new = lambda: td.Horde(  # noqa: E731
+        td.features.Columns("flow", "heat"), asked, lambda x: td.TrueOnlineTD(x, 0.01, 0.9), time="t", gap=500.0
+    )
+    table, rows = new(), new()
+    table.learn({name: column[:250] for name, column in frame.items()}).reset()
+    table.learn({name: column[250:] for name, column in frame.items()})
+    for i in range(n):
+        rows.update({name: float(column[i]) for name, column in frame.items()})
+        if i == 249:
+            rows.reset()
+    assert rows.predict() == table.predict()
+    assert rows.alarms == table.alarms
+    assert rows.quality.far == table.quality.far > 0
+    assert rows.quality.repeated == table.quality.repeated > 0

@@ -26,11 +26,6 @@ class Following:
     usual: float | None = None
     """The usual time between rows."""
 
-    @property
-    def plain(self) -> bool:
-        """Whether every row follows the one before."""
-        return self.by is None and self.time is None and self.terminated is None
-
     def check(self, rows: Batch) -> None:
         """Validate that the columns exist."""
         for what in ("by", "time", "terminated"):
@@ -68,6 +63,21 @@ class Following:
         first = float(t[~lost][0]) if last is None else last
         rows.columns[self.time] = np.where(index >= 0, t[np.maximum(index, 0)], first)
         return int(lost.sum())
+
+    def step(self, last: Batch, row: Batch) -> tuple[bool, int, int] | None:
+        """Whether a single row is cut from the last one, and the numbers of gaps and repeated times, as `breaks` finds.
+
+        None if times must be filled or refused, or if other columns decide.
+        """
+        if self.by is not None or self.terminated is not None:
+            return None
+        if self.time is None:
+            return False, 0, 0
+        apart = row.numbers(self.time, "time").item() - last.numbers(self.time, "time").item()
+        if not apart >= 0:
+            return None
+        far = self.usual is not None and apart > FAR * self.usual
+        return self.gap is not None and apart > self.gap, int(far), int(apart == 0)
 
     def breaks(self, rows: Batch, prev: Ints, known: int) -> tuple[Bools, Bools, tuple[int, int]]:
         """Which rows do not follow row `prev` of their stream (-1: none), and which end an episode.

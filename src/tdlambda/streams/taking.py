@@ -264,11 +264,13 @@ class Taker:
 
     def _linked(self, state: State, batch: Batch) -> Links:
         """How the rows follow each other and the last rows of their streams."""
-        following, simple = state.following, not self.asker.others
-        if following.plain and simple and len(batch) == 1 and None in state.places:
-            place = state.places[None]
-            pair = (NOTHING, NOTHING, NOTHING) if place.fresh else (FIRST_ROW, SECOND_ROW, FIRST_ROW)
-            return Links(ONLY, ONLY, [place], batch, *pair, YES_NO[place.fresh], NEITHER, FIRST_ROW, (0, 0, None))
+        following, only = state.following, state.places.get(None)
+        alone = only is not None and len(batch) == 1 and not self.asker.others
+        found = following.step(only.last, batch) if alone else None  # type: ignore[union-attr]
+        if only is not None and found is not None:
+            fresh, gaps, same = found[0] or only.fresh, *found[1:]
+            pair = (NOTHING, NOTHING, NOTHING) if fresh else (FIRST_ROW, SECOND_ROW, FIRST_ROW)
+            return Links(ONLY, ONLY, [only], batch, *pair, YES_NO[fresh], NEITHER, FIRST_ROW, (gaps, same, None))
         keys = following.streams(batch)
         last, filled = state.places.get(keys[0]), 0
         if following.time is not None:
@@ -279,15 +281,15 @@ class Taker:
         touched = known + [key for key in distinct if key not in state.places]
         rows = stacked([place.last for place in old], batch, self.needed(following))
         prev = before([*known, *keys])
-        fresh, ended, (gaps, same) = following.breaks(rows, prev, k)
+        cut, ended, (gaps, same) = following.breaks(rows, prev, k)
         for i, place in enumerate(old):
             if place.fresh:
-                fresh[k:][prev[k:] == i] = True
-        to = np.flatnonzero(~fresh[k:]) + k
+                cut[k:][prev[k:] == i] = True
+        to = np.flatnonzero(~cut[k:]) + k
         index = {key: i for i, key in enumerate(touched)}
         stream = np.zeros(len(keys), dtype=np.int64) if len(touched) == 1 else np.array([index[key] for key in keys])
         times: Any = {following.time: filled} if filled else None
-        return Links(keys, touched, old, rows, prev[to], to, to - k, fresh[k:], ended, stream, (gaps, same, times))
+        return Links(keys, touched, old, rows, prev[to], to, to - k, cut[k:], ended, stream, (gaps, same, times))
 
     def _places(
         self, state: State, links: Links, batch: Batch, memory: Floats, X: Array, episodes: dict[Any, dict[int, Any]],
