@@ -103,7 +103,7 @@ def test_the_weights_are_the_experts_shares() -> None:
     v = td.AutoTD(ring.features)
     v.update_many(ring.sampler(seed=3).take(20_000))
     shares = v.expert_weights()
-    assert len(shares) == 66
+    assert len(shares) == 69
     assert sum(shares.values()) == pytest.approx(1)
     assert list(shares.items()) == [(e.name, e.weight) for e in v.explain().experts]
     index, value = ring.features.encode_batch(range(11))
@@ -125,7 +125,7 @@ def test_what_it_says_of_itself() -> None:
     assert "error minus mixture's" in str(said)
     changed = replace(said, changes=1, restarts=4, diverged=0)
     assert "1 detected change of the target, 4 experts restarted, 0 diverged" in str(changed)
-    assert len(said.experts) == 66
+    assert len(said.experts) == 69
     assert sum(e.weight for e in said.experts) == pytest.approx(1)
     assert 1 <= said.effective <= 66
     assert said.steps == said.window == 20_050
@@ -168,7 +168,7 @@ def test_an_own_expert_that_is_right_gets_the_weight() -> None:
     values[truth.observations] = truth.values
     known = td.TD(ring.features, 1e-9, 0.0, initial=values)
     v = td.AutoTD(ring.features, experts=[known])
-    v.update_many(ring.sampler(seed=1).take(20_000))
+    v.update_many(ring.sampler(seed=1).take(50_000))
     assert v.expert_weights()["TD 1"] > 0.3
 
 

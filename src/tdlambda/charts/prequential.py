@@ -87,7 +87,7 @@ def _errors(scored: Any) -> Any:
         pairs = zip(at[known].tolist(), error[known].tolist(), strict=True)
         values += [{"row": row, "who": name or ours, "rmse": rmse} for row, rmse in pairs]
     base = _drawn(values)
-    y = alt.Y("rmse:Q", title=None, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(tickCount=4, format="~g"))
+    y = alt.Y("rmse:Q", title=None, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(tickCount=4, format=".4~g"))
     line = base.mark_line(strokeWidth=1.6).encode(_row(), y, _colour("who", [ours, *scored.baselines]))
     return line.properties(width=WIDTH, height=160, title="Root mean squared error over time")
 
@@ -132,7 +132,7 @@ def _features(scored: Any) -> Any:
     """Plot the importance of the features."""
     values = [{"feature": name, "size": size} for name, size in list(scored.importance.items())[:FEATURES]]
     bars = _drawn(values).mark_bar(color=COLOURS[0])
-    x = alt.X("size:Q", title=None, axis=alt.Axis(tickCount=4, format="~g"))
+    x = alt.X("size:Q", title=None, axis=alt.Axis(tickCount=4, format=".4~g"))
     y = alt.Y("feature:N", title=None, sort=[v["feature"] for v in values], axis=alt.Axis(labelLimit=170, ticks=False))
     return bars.encode(x, y).properties(width=270, height=200, title="Change of the prediction per standard deviation")
 
