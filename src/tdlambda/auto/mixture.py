@@ -223,13 +223,13 @@ def end_traces(m: Mixture) -> None:
 
 
 def signal(m: Mixture, window: int, k: int) -> tuple[float, float]:
-    """Σ δz and its variance, from one trace or both.
+    """Σ δz and its variance; in the long window, from both traces if there are two.
 
     With B, Q of ẑ and B', Q' of z, the bias of B is B' - B up to noise: w = max(0, 1 - DOUBT Q' / (B' - B)²) of it is
     removed.
     """
     gain, noise = m.sums[window, GAIN, k], m.sums[window, NOISE, k]
-    if m.trace.shape[0] > 1:
+    if m.trace.shape[0] > 1 and window == LONG:
         gap, doubt = m.sums[window, GAIN + 2, k] - gain, m.sums[window, NOISE + 2, k]
         if gap * gap > DOUBT * doubt:
             share = 1.0 - DOUBT * doubt / (gap * gap)
