@@ -62,8 +62,8 @@ class Plain:
         self.sparse, self.lambdas_prior = lanes, np.array(prior)[: self.R, 0]
         self.prior = np.array([*prior, *[(0.0, 0.0, 1.0)] * 2 * L])
         K = self.K = len(self.prior)
-        self.p, self.trace, self.expected, self.visits = np.zeros(K), np.zeros(K), np.zeros((K, n)), np.zeros(n)
-        self.since, self.long, self.short = np.zeros((3, K)), np.zeros((3, K)), np.zeros((6, 3, K))
+        self.p, self.trace, self.raw, self.expected, self.visits = *np.zeros((3, K)), np.zeros((K, n)), np.zeros(n)
+        self.since, self.long, self.short = np.zeros((5, K)), np.zeros((5, K)), np.zeros((6, 5, K))
         self.count, self.window, self.total = np.zeros(6), 0.0, 0.0
         self.t = self.updated = self.changes = self.restarts = 0
         self.absent = np.zeros(K, dtype=bool)
@@ -115,8 +115,10 @@ class Plain:
         error = rho * (r + g * u_next - u)
         signal = error * self.trace
         self.noise += max(3 / (self.t + 2), 1e-4) * (error**2 - self.noise)
-        self.since[1] += signal
-        self.since[2] += signal**2
+        self.since[1:3] += signal, signal**2
+        if self.uses_expected:
+            signal = error * self.raw
+            self.since[3:5] += signal, signal**2
 
     def update(
         self, x: Any, reward: float, y: Any, gamma: float, rho: float, terminated: bool, truncated: bool
@@ -171,6 +173,7 @@ class Plain:
         self.since[0] += c**2
         self.trace = keep * self.trace + c
         if self.uses_expected:
+            self.raw = keep * self.raw + c
             norm = float(x @ x)
             self.visits += x**2 / norm
             step = np.maximum(0.1, 1 / (self.visits + 1)) * x / norm
@@ -199,12 +202,21 @@ class Plain:
         self.k *= min(rho, 1) * g
 
     def end(self) -> None:
-        self.e[:], self.trace[:], self.last, self.k = 0.0, 0.0, None, 0.0
+        self.e[:], self.trace[:], self.raw[:], self.last, self.k = 0.0, 0.0, 0.0, None, 0.0
         self.back = self.back_weight = 0.0
         for s in self.systems:
             s.z[:] = 0.0
 
     # ---- the mixture --------------------------------------------------------------------------------------------
+
+    def judged(self, sums: Any) -> Any:
+        """A, B, Q: where z significantly contradicts ẑ, the evidence moves towards z."""
+        A, B, Q, raw, doubt = sums
+        if not self.uses_expected:
+            return sums[:3]
+        gap = raw - B
+        share = np.maximum(0.0, 1 - 4 * np.divide(doubt, gap**2, out=np.full_like(gap, np.inf), where=gap**2 > 0))
+        return np.array([A, B + share * gap, Q + share * (doubt - Q)])
 
     def update_weights(self) -> None:
         n, first, L = self.t - self.updated, self.first, self.L
@@ -215,19 +227,19 @@ class Plain:
             keep = np.exp(-n / (100 * 4**i))
             self.short[i], self.count[i] = keep * self.short[i] + self.since, keep * self.count[i] + n
         self.since = np.zeros_like(self.since)
-        at = 0
+        long, short, at = self.judged(self.long), self.short[:, :3], 0
         for s in self.systems:
             own = slice(at, at + len(s.experts))
             at += len(s.experts)
-            for (A, B, Q), count in zip(self.short[:, :, own], self.count, strict=True):
-                lost, before = A - 2 * B, (self.long[0] - 2 * self.long[1])[own]
+            for (A, B, Q), count in zip(short[:, :, own], self.count, strict=True):
+                lost, before = A - 2 * B, (long[0] - 2 * long[1])[own]
                 sure = (lost > 12 * np.sqrt(Q)) & (lost * self.total > 2 * before * count)
                 if count <= 0.3 * s.age and sure.all():
                     s.fade(0.05 * count)
                     self.restarts += 1
                     break
         for i in range(6):
-            A, B, Q = self.short[i]
+            A, B, Q = short[i]
             if self.count[i] <= 0.3 * self.window and ((12 * np.sqrt(Q) < 2 * B - A) & ~self.absent).any():
                 self.long, self.window, self.total = self.short[i].copy(), self.count[i], self.count[i]
                 self.changes += 1
@@ -240,7 +252,7 @@ class Plain:
         if due:
             for j in range(L):
                 k, other = first + L + j, first + j
-                for (A, B, Q), count in zip(self.short, self.count, strict=True):
+                for (A, B, Q), count in zip(short, self.count, strict=True):
                     gap, sure = (A - 2 * B)[k] - (A - 2 * B)[other], 6 * (np.sqrt(Q[k]) + np.sqrt(Q[other]))
                     if gap > sure and count < 100 * self.age[j]:
                         self.age[j] = 0
@@ -255,7 +267,7 @@ class Plain:
             self.move()
 
     def inherit(self, k: Any, other: Any) -> None:
-        for rows in (self.trace, self.long.T, self.expected):
+        for rows in (self.trace, self.raw, self.long.T, self.expected):
             rows[k] = rows[other]
         self.short[:, :, k] = self.short[:, :, other]
 
@@ -280,7 +292,7 @@ class Plain:
             best = min(0.1, 2 / np.sqrt(max(1, self.window / self.n)))
             far = 2 * abs(np.log(self.alpha / best)) + 8 * abs(self.lam - 0.4)
             a[self.first : self.first + L], a[self.first + L :] = far + 2, far
-        A, B, Q = self.long
+        A, B, Q = self.judged(self.long)
         known = (A > 0) & ~self.absent
         ratio = np.divide(Q, A, out=np.zeros_like(A), where=A > 0)
         noise = (self.p * ratio)[known].sum() / self.p[known].sum() if self.p[known].sum() > 0 else 0.0

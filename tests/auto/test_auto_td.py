@@ -98,6 +98,18 @@ def test_after_a_change_of_target_policy() -> None:
     assert mean[0] < 1.5 * mean[1:].min()
 
 
+def test_early_evidence_finds_values_far_from_zero() -> None:
+    """Long episodes with γ = 1: the expected trace is learned too slowly, so that the raw trace must count."""
+    chain: Any = td.make("BoyanChain-v0", n=81)
+    truth = td.engine.exact_truth(chain)
+    for seed in (0, 2):
+        auto, best = td.AutoTD(chain.features), td.RecursiveLSTD(chain.features, 0.0, ridge=0.01)
+        for v in (auto, best):
+            v.update_many(chain.sampler(seed).take(1000))
+        mine, its = (np.mean((v.predict_many(truth.observations) - truth.values) ** 2) for v in (auto, best))
+        assert mine < 3 * its
+
+
 def test_the_weights_are_the_experts_shares() -> None:
     ring: Any = td.make("RingWorld-v0")
     v = td.AutoTD(ring.features)

@@ -49,9 +49,9 @@ def test_its_error_on_a_stream_is_the_one_that_happens(seen: slice) -> None:
 
 
 def test_values_are_within_their_intervals() -> None:
-    """Four tables, on- and off-policy: nine of ten, within what so few can show; the error is as large as said."""
+    """Eight tables, on- and off-policy: nine of ten, within what so few can show; the error is as large as said."""
     inside, said, real = [], [], []
-    for seed in range(4):
+    for seed in range(8):
         task: Any = td.make("Garnet-v0", seed=200 + seed, n=10, on_policy=bool(seed % 2))
         truth, v = td.engine.exact_truth(task), td.AutoTD(task.features)
         v.update_many(task.sampler(seed=seed).take(10_000))
@@ -63,7 +63,7 @@ def test_values_are_within_their_intervals() -> None:
         wide = v.interval(int(truth.observations[0]), 0.99)
         assert wide[0] < low[0] < v.predict(truth.observations[0]) < high[0] < wide[1]
     assert 0.75 < np.mean(inside) <= 1
-    assert 0.5 < np.sqrt(np.mean(np.square(said)) / np.mean(np.square(real))) < 2.1
+    assert 0.5 < np.sqrt(np.mean(np.square(said)) / np.mean(np.square(real))) < 2
 
 
 def test_readings_have_intervals_for_values_too() -> None:
@@ -102,6 +102,11 @@ def test_what_it_says_in_words() -> None:
     said = str(v.explain())
     assert "leads with" in said
     assert "values differ from predictions by about" in said
+    assert "without the approximation error" in said
+    task: Any = td.make("Garnet-v0", seed=137, features=12)
+    v = td.AutoTD(task.features)
+    v.update_many(task.sampler(seed=1).take(1000))
+    assert "a rough estimate of the approximation error" in str(v.explain())
     n = 60_000
     cycle = np.arange(n) % 300
     v = td.AutoTD(td.features.OneHot(300))

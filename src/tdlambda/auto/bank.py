@@ -16,9 +16,7 @@ from tdlambda.auto.explanation import Expert, Explanation, mean_lam
 from tdlambda.auto.families import linear
 from tdlambda.auto.mixture import (
     ENERGY,
-    GAIN,
     LONG,
-    NOISE,
     NUMBERS,
     POWER,
     POWER_OF_VECTORS,
@@ -26,6 +24,7 @@ from tdlambda.auto.mixture import (
     SHORT,
     WITHIN_EPISODE,
     Mixture,
+    signal,
     weigh,
 )
 from tdlambda.auto.modules import module_of
@@ -215,6 +214,11 @@ class Bank:
             return spread
         return spread + self._left_open(self._features(index, value)) + self._approximation()
 
+    @property
+    def shared(self) -> bool:
+        """Whether there are systems of sparse features of which several are active."""
+        return not self.vectors and bool(self.systems) and self.memory.mixture.recent.shape[1] > 1
+
     def _approximation(self) -> float:
         """An estimate of the squared approximation error of shared sparse features: APPROXIMATION · E[(V₁ - V₀)²].
 
@@ -222,7 +226,7 @@ class Bank:
         readings.
         """
         m, q = self.memory.mixture, self.memory.systems
-        if self.vectors or not self.systems or m.recent.shape[1] == 1:
+        if not self.shared:
             return 0.0
         first, last = (int(np.flatnonzero(q.of == k)[1]) for k in (0, len(self.systems) - 1))
         gap = ((q.w[last] - q.w[first])[m.recent] * m.recent_value).sum(axis=1)
@@ -294,10 +298,11 @@ class Bank:
             kinds += [{"alpha": a, "lam": z, "averaged": copy} for copy in (False, True) for a, z in pairs]
         kinds += [{"kind": name, "lam": lam} for name, lam in self.own]
         count = max(1.0, float(m.number["count"][0]))
-        loss = (m.sums[LONG, ENERGY] - 2 * m.sums[LONG, GAIN]) / count
+        signals = np.array([signal(m, LONG, k) for k in range(len(kinds))]).T
+        loss = (m.sums[LONG, ENERGY] - 2 * signals[0]) / count
         power = POWER_OF_VECTORS if self.vectors else POWER
         # Σ (δz)² is kept with the window's weights, but the variance of a weighted sum needs their squares.
-        error = 2 * np.sqrt((power + 1) / (2 * power + 1) * m.sums[LONG, NOISE]) / count
+        error = 2 * np.sqrt((power + 1) / (2 * power + 1) * signals[1]) / count
         found = [Expert(float(m.weight[k]), float(loss[k]), float(error[k]), **kind) for k, kind in enumerate(kinds)]
         return tuple(sorted((e for k, e in enumerate(found) if not m.absent[k]), key=lambda e: -e.weight))
 
@@ -310,7 +315,7 @@ class Bank:
         return Explanation(
             self.experts(), steps, min(steps, round(float(s["window"])) + behind), int(s["changes"]),
             int(s["restarts"]), drops, moves, clipped=clips, value_error=self.value_error,
-            return_error=self.return_error,
+            approximation=self.shared, return_error=self.return_error,
         )  # fmt: skip
 
     # ---- storage ----------------------------------------------------------------------------------------------
@@ -353,7 +358,7 @@ class Bank:
             and 0 <= s["gamma"] <= s["most_gamma"] <= 1
             and min(s["rho"], s["longest"], s["window"], s["count"], s["updated"], *s["short_count"]) >= 0
             and (new["mixture.visits"] >= 0).all()
-            and (new["mixture.sums"][:, [ENERGY, NOISE]] >= 0).all()
+            and (new["mixture.sums"][:, ENERGY::2] >= 0).all()
             and np.isin(new["mixture.absent"], (0, 1)).all()
             and ((recent >= 0) & (recent < (size or recent.shape[1]))).all()
             and 0 <= new["systems.filled"][0] < max(1, self.memory.systems.block.shape[1])
@@ -368,9 +373,10 @@ class Bank:
 
 def _first_mixture(prior: Floats, size: int, active: int, own: int) -> Mixture:
     """The arrays of an untrained mixture; `size` is 0 if there are no features for the expected trace."""
-    K = len(prior)
+    K, traces = len(prior), 2 if size else 1
     return Mixture(
-        value=aligned(np.zeros(K)), trace=aligned(np.zeros(K)), sums=aligned(np.zeros((SHORT + SCALES, 3, K))),
+        value=aligned(np.zeros(K)), trace=aligned(np.zeros((traces, K))),
+        sums=aligned(np.zeros((SHORT + SCALES, 1 + 2 * traces, K))),
         weight=aligned(np.full(K, 1.0 / K)), prior=aligned(prior.T), absent=np.zeros(K),
         expected=aligned(np.zeros((size, 1, K))), visits=np.zeros(size), own=np.zeros((2, own)),
         errors=np.zeros(errors.ROWS), recent=np.zeros((errors.RECENT, active), dtype=np.int64),

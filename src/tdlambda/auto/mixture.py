@@ -11,8 +11,9 @@ The first part is observed. The second follows from the mixture's own TD errors 
     Σ c_t (v - u)(s_t) = E Σ δ_t z_t,        z_t = ρ_{t-1} γ_t z_{t-1} + c_t        without v, and without bias
 
 With sparse features, ẑ(s_t) = E[z_t | s_t] takes the place of z_t: it is learned on the features by bootstrapping from
-ẑ one step back ("expected eligibility traces", van Hasselt et al. 2021), and contains no products of ρ. Otherwise the
-ratios in z are clipped at 1 and divided by their mean.
+ẑ one step back ("expected eligibility traces", van Hasselt et al. 2021), and contains no products of ρ. It is biased as
+long as it is not learned; where the sum with z differs significantly, the evidence follows that one. With vectors there
+is only z; its ratios are clipped at 1 and divided by their mean.
 
 The weights are p ∝ exp(-prior - (Σ c² - 2 Σ δz) / 2σ²), σ² the noise of the signal for each Σ c². At step t, step s has
 the weight (s/t)^POWER in these sums. There are also short windows. If some expert significantly beats the mixture in a
@@ -45,8 +46,12 @@ LEAST_STEP = 0.1
 """Smallest step size of the regression of z on the features."""
 ROUNDING = 1e-12
 """A distance from the mixture below this fraction of its prediction counts as 0."""
+DOUBT = 4.0
+"""(Standard errors)² by which the signals of the two traces must differ before z counts."""
+MOST_TRACE = 1e50
+"""A trace z beyond this restarts: products of ratios must not overflow."""
 ENERGY, GAIN, NOISE = range(3)
-"""Sums over a window, of each expert: Σ c², Σ δz, Σ (δz)²."""
+"""Sums over a window, of each expert: Σ c², Σ δz, Σ (δz)². If there are two traces, the last two with z follow."""
 SINCE, LONG, SHORT = range(3)
 """Windows: since the last weight update; the long one; the first short one."""
 
@@ -70,9 +75,9 @@ class Mixture(NamedTuple):
     value: Floats
     """Predictions at x, then c [K]."""
     trace: Floats
-    """z, or ẑ(x) [K]."""
+    """z; or ẑ(x), z [trace, K]."""
     sums: Floats
-    """[window, (ENERGY, GAIN, NOISE), K]"""
+    """[window, (ENERGY, GAIN, NOISE, …), K]"""
     weight: Floats
     """p [K]"""
     prior: Floats
@@ -152,10 +157,12 @@ def close(m: Mixture, u_next: float) -> float:
     delta = s.rho * error
     note_error(m.errors, error, s.gamma, s.rho)
     s.noise += max(3.0 / (s.steps + 2.0), 1e-4) * (delta * delta - s.noise)
-    for k in range(m.trace.size):
-        signal = delta * m.trace[k]
-        m.sums[SINCE, GAIN, k] += signal
-        m.sums[SINCE, NOISE, k] += signal * signal
+    for i in range(m.trace.shape[0]):
+        trace, gain, noise = m.trace[i], m.sums[SINCE, GAIN + 2 * i], m.sums[SINCE, NOISE + 2 * i]
+        for k in range(trace.size):
+            product = delta * trace[k]
+            gain[k] += product
+            noise[k] += product * product
     return delta
 
 
@@ -169,15 +176,19 @@ def add_distances(m: Mixture, u: float, fresh: bool, evidence: float) -> None:
         c = c if abs(c) > ROUNDING * abs(u) else 0.0
         m.value[k] = c
         m.sums[SINCE, ENERGY, k] += evidence * c * c
-        m.trace[k] = keep * m.trace[k] + evidence * c
+        m.trace[0, k] = keep * m.trace[0, k] + evidence * c
+    for i in range(1, m.trace.shape[0]):
+        for k in range(m.value.size):
+            z = keep * m.trace[i, k] + m.value[k]
+            m.trace[i, k] = z if abs(z) < MOST_TRACE else m.value[k]
 
 
 def expect(m: Mixture, x: Ints, xv: Floats, norm: float) -> None:
-    """Update ẑ(x) towards z, and replace z by ẑ(x)."""
+    """Update ẑ(x) towards the first trace, and replace that by ẑ(x)."""
+    trace, K = m.trace[0], m.trace.shape[1]
     if norm == 0.0:
-        m.trace[:] = 0.0
+        trace[:] = 0.0
         return
-    K = m.trace.size
     for k in range(K):
         m.value[k] = 0.0
     for j in range(x.size):
@@ -185,7 +196,7 @@ def expect(m: Mixture, x: Ints, xv: Floats, norm: float) -> None:
         for k in range(K):
             m.value[k] += xv[j] * row[k]
     for k in range(K):
-        m.value[k] = m.trace[k] - m.value[k]
+        m.value[k] = trace[k] - m.value[k]
     for j in range(x.size):
         f = x[j]
         m.visits[f] += xv[j] * xv[j] / norm
@@ -193,17 +204,17 @@ def expect(m: Mixture, x: Ints, xv: Floats, norm: float) -> None:
         for k in range(K):
             row[k] += step * m.value[k]
     for k in range(K):
-        m.trace[k] = 0.0
+        trace[k] = 0.0
     for j in range(x.size):
         row = m.expected[x[j], 0]
         for k in range(K):
-            m.trace[k] += xv[j] * row[k]
+            trace[k] += xv[j] * row[k]
 
 
 def end_traces(m: Mixture) -> None:
     """End the episode."""
     s = m.number[0]
-    m.trace[:] = 0.0
+    m.trace[:, :] = 0.0
     m.errors[TRACE] = 0.0
     s.under_way = s.past = s.past_weight = 0.0
 
@@ -211,21 +222,36 @@ def end_traces(m: Mixture) -> None:
 # ---- weights -------------------------------------------------------------------------------------------------------
 
 
+def signal(m: Mixture, window: int, k: int) -> tuple[float, float]:
+    """Σ δz and its variance; in the long window, from both traces if there are two.
+
+    With B, Q of ẑ and B', Q' of z, the bias of B is B' - B up to noise: w = max(0, 1 - DOUBT Q' / (B' - B)²) of it is
+    removed.
+    """
+    gain, noise = m.sums[window, GAIN, k], m.sums[window, NOISE, k]
+    if m.trace.shape[0] > 1 and window == LONG:
+        gap, doubt = m.sums[window, GAIN + 2, k] - gain, m.sums[window, NOISE + 2, k]
+        if gap * gap > DOUBT * doubt:
+            share = 1.0 - DOUBT * doubt / (gap * gap)
+            gain, noise = gain + share * gap, noise + share * (doubt - noise)
+    return gain, noise
+
+
 def loss(m: Mixture, window: int, k: int) -> float:
     """Σ c² - 2 Σ δz, an estimate of an expert's squared error minus that of the mixture."""
-    return m.sums[window, ENERGY, k] - 2.0 * m.sums[window, GAIN, k]
+    return m.sums[window, ENERGY, k] - 2.0 * signal(m, window, k)[0]
 
 
 def deviation(m: Mixture, window: int, k: int) -> float:
     """Standard error of Σ δz."""
-    return math.sqrt(m.sums[window, NOISE, k])
+    return math.sqrt(signal(m, window, k)[1])
 
 
 def gather(m: Mixture) -> None:
     """Add the observations since the last weight update to every window."""
     s, total = m.number[0], 0.0
     steps = s.steps - s.updated
-    for row in range(3):
+    for row in range(m.sums.shape[1]):
         for k in range(m.weight.size):
             total += abs(m.sums[SINCE, row, k])
     if not total < math.inf:  # numbers that are not finite carry no information
@@ -246,7 +272,7 @@ def gather(m: Mixture) -> None:
 
 def join(sums: Floats, window: int, keep: float) -> None:
     """Update the sums over a window."""
-    for row in range(3):
+    for row in range(sums.shape[1]):
         total, new = sums[window, row], sums[SINCE, row]
         for k in range(total.size):
             total[k] = keep * total[k] + new[k]
@@ -261,7 +287,7 @@ def notice_change(m: Mixture) -> None:
             for k in range(m.weight.size):
                 beaten |= -loss(m, SHORT + i, k) > 2.0 * SURE * deviation(m, SHORT + i, k) and m.absent[k] == 0.0
         if beaten:
-            for row in range(3):
+            for row in range(m.sums.shape[1]):
                 for k in range(m.weight.size):
                     m.sums[LONG, row, k] = m.sums[SHORT + i, row, k]
             s.window = s.count = s.short_count[i]
@@ -298,9 +324,10 @@ def contradicted(m: Mixture, first: int, last: int, age: float) -> float:
 
 def inherit(m: Mixture, k: int, other: int) -> None:
     """Copy the evidence of another expert, whose weights were copied too."""
-    m.trace[k] = m.trace[other]
+    for i in range(m.trace.shape[0]):
+        m.trace[i, k] = m.trace[i, other]
     for window in range(m.sums.shape[0]):
-        for row in range(3):
+        for row in range(m.sums.shape[1]):
             m.sums[window, row, k] = m.sums[window, row, other]
     for f in range(m.expected.shape[0]):
         m.expected[f, 0, k] = m.expected[f, 0, other]
@@ -309,7 +336,8 @@ def inherit(m: Mixture, k: int, other: int) -> None:
 def leave(m: Mixture, k: int) -> None:
     """Drop an expert."""
     m.absent[k] = 1.0
-    m.weight[k] = m.value[k] = m.trace[k] = 0.0
+    m.weight[k] = m.value[k] = 0.0
+    m.trace[:, k] = 0.0
     m.sums[:, :, k] = 0.0
     for f in range(m.expected.shape[0]):
         m.expected[f, 0, k] = 0.0
@@ -318,15 +346,15 @@ def leave(m: Mixture, k: int) -> None:
 def weigh(m: Mixture) -> None:
     """Compute the weights from the prior and the long window."""
     noise, seen, p, t = 0.0, 0.0, m.weight, m.number[0].window
-    energy, spread = m.sums[LONG, ENERGY], m.sums[LONG, NOISE]
+    energy = m.sums[LONG, ENERGY]
     for k in range(p.size):
         if energy[k] > 0.0 and m.absent[k] == 0.0:
-            noise += p[k] * spread[k] / energy[k]
+            noise += p[k] * signal(m, LONG, k)[1] / energy[k]
             seen += p[k]
     noise = noise / seen if seen > 0.0 else 0.0
     best = math.inf
     for k in range(p.size):
-        own = max(noise, spread[k] / energy[k]) if energy[k] > 0.0 else noise
+        own = max(noise, signal(m, LONG, k)[1] / energy[k]) if energy[k] > 0.0 else noise
         score = m.prior[0, k] + m.prior[1, k] * math.log(1.0 + t / m.prior[2, k])
         if own > 0.0:
             score += loss(m, LONG, k) / (2.0 * own)

@@ -36,7 +36,7 @@ _COMPOSED: dict[str, Any] = {
     "learn_rows": transition.learn_rows_of, "predict_rows": transition.predict_rows_of, "end": transition.end_by,
 }  # fmt: skip
 """Functions that depend on the families, in the order of their calls."""
-_INLINED = ("product", "clipped", "observe", "loss", "deviation", "larger", "squares_values", "means_values")
+_INLINED = ("product", "clipped", "observe", "loss", "deviation", "signal", "larger", "squares_values", "means_values")
 """Short functions in inner loops; to inline others would multiply the compile time."""
 _SELDOM = (
     "update_weights", "end_episode", "contradicted", "notice_change", "surely_worse", "restart", "inherit", "fade",

@@ -14,7 +14,7 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.errors import RECENT, SKIPPED
 from tdlambda.auto.families.averaged import EVERY, restart
 from tdlambda.auto.families.averaged import values as averaged_values
-from tdlambda.auto.families.least_squares import Systems, fade, note_spread, solve, solve_due, take_prior
+from tdlambda.auto.families.least_squares import FADED, Systems, fade, note_spread, solve, solve_due, take_prior
 from tdlambda.auto.families.least_squares import learn as learn_systems
 from tdlambda.auto.families.least_squares import values as squares_values
 from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, prefer
@@ -237,7 +237,7 @@ def update_weights_of(m: Any, lanes: bool) -> None:
             last += 1
         length = contradicted(mixture, at, last, q.age[s])
         if length > 0.0:
-            fade(q, s, length)
+            fade(q, s, FADED * length)
             mixture.number[0].restarts += 1.0
         at = last
     notice_change(mixture)
