@@ -48,8 +48,8 @@ ROUNDING = 1e-12
 """A distance from the mixture below this fraction of its prediction counts as 0."""
 DOUBT = 4.0
 """(Standard errors)² by which the signals of the two traces must differ before z counts."""
-MOST_TRACE = 1e50
-"""A trace z beyond this restarts: products of ratios must not overflow."""
+MOST_TRACE = 1e130
+"""A trace beyond this restarts: products of ratios must not overflow."""
 ENERGY, GAIN, NOISE = range(3)
 """Sums over a window, of each expert: Σ c², Σ δz, Σ (δz)². If there are two traces, the last two with z follow."""
 SINCE, LONG, SHORT = range(3)
@@ -176,11 +176,12 @@ def add_distances(m: Mixture, u: float, fresh: bool, evidence: float) -> None:
         c = c if abs(c) > ROUNDING * abs(u) else 0.0
         m.value[k] = c
         m.sums[SINCE, ENERGY, k] += evidence * c * c
-        m.trace[0, k] = keep * m.trace[0, k] + evidence * c
-    for i in range(1, m.trace.shape[0]):
-        for k in range(m.value.size):
-            z = keep * m.trace[i, k] + m.value[k]
-            m.trace[i, k] = z if abs(z) < MOST_TRACE else m.value[k]
+    for i in range(m.trace.shape[0]):
+        trace = m.trace[i]
+        for k in range(trace.size):
+            c = evidence * m.value[k]
+            z = keep * trace[k] + c
+            trace[k] = z if abs(z) < MOST_TRACE else c
 
 
 def expect(m: Mixture, x: Ints, xv: Floats, norm: float) -> None:
