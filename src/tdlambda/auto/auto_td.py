@@ -458,9 +458,14 @@ class AutoTD(BatchLearner):
     def learn_row(
         self, obs: Any, reward: float, next_obs: Any, gamma: float, rho: float, ended: int
     ) -> Floats | None:  # fmt: skip
-        """Learn from one transition as `prequential` does, or return None, without any change, if that is needed.
+        """Learn from one transition as `prequential` does; return None, without any change, where only that can.
 
-        `ended` is 1 if the transition terminates, plus 2 if it is truncated.
+        Parameters
+        ----------
+        obs, reward, next_obs, gamma, rho
+            As in `update`, with the ranges there; numbers are Python floats.
+        ended
+            1 if the transition terminates, plus 2 if it is truncated.
         """
         if not self._swift:
             return None

@@ -790,3 +790,6 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
 
     def _restore(self, state: dict[str, Array]) -> None:
         self.memory.load(state)
+
+
+Algorithm.__signature__ = _signature(Algorithm)  # type: ignore[attr-defined]  # its __new__ has another one
