@@ -46,7 +46,7 @@ class AutoTD(BatchLearner):
     forgotten.
 
     With sparse features, the experts are 24 learners (6 step sizes × 4 λ) and their averaged copies, running means, and
-    up to 256 features LSTD(λ) with 3 λ × 4 ridges. Step sizes are normalised: each is divided by the largest |x|² so
+    up to 256 features LSTD(λ) with 3 λ × 5 ridges. Step sizes are normalised: each is divided by the largest |x|² so
     far. If most of the weight is at one end of the range of step sizes, the range moves in that direction. A learner
     that diverges is dropped. The cost of a step is proportional to the number of active features and live features;
     with least squares, to the active features times all features.
