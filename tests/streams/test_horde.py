@@ -180,9 +180,11 @@ def test_a_row_at_a_time_meets_gaps_repeated_times_and_far_readings_as_a_table_d
     frame = {"t": np.cumsum(apart), "flow": rng.normal(size=n), "heat": rng.normal(size=n)}
     frame["flow"][[150, 151, 300]], frame["heat"][[20, 200, 201]], frame["t"][170] = 1e5, np.nan, np.nan
     asked = [td.Question("flow", gamma=0.9), td.Question("heat", gamma=0.5, average=True)]
-    new = lambda: td.Horde(  # noqa: E731
-        td.features.Columns("flow", "heat"), asked, lambda x: td.TrueOnlineTD(x, 0.01, 0.9), time="t", gap=500.0
-    )
+
+    def new() -> td.Horde:
+        learner = lambda x: td.TrueOnlineTD(x, 0.01, 0.9)  # noqa: E731
+        return td.Horde(td.features.Columns("flow", "heat"), asked, learner, time="t", gap=500.0)
+
     table, rows = new(), new()
     table.learn({name: column[:250] for name, column in frame.items()}).reset()
     table.learn({name: column[250:] for name, column in frame.items()})
