@@ -107,6 +107,18 @@ def test_one_by_one_copies_files_and_streams_that_take_turns(tmp_path: Any) -> N
         one.update(x[0], 0.0, x[1], GAMMA, rho=2.0)
 
 
+@pytest.mark.parametrize(
+    ("reward", "gamma", "named"), [(np.nan, 0.9, "reward"), (1.0, 7.0, "gamma"), (1.0, np.nan, "gamma")]
+)
+def test_numbers_that_a_window_replaces_are_validated(reward: float, gamma: float, named: str) -> None:
+    v = Stacking(td.AutoTD(td.features.Dense(1)), steps=3, of="mean", exceeds=1.0)
+    with pytest.raises(ValueError, match=named):
+        v.update(np.ones(1), reward, np.ones(1), gamma)
+    with pytest.raises(ValueError, match=rf"{named}.*row 1"):
+        v.update_many(np.ones((2, 1)), np.array([0.0, reward]), np.ones((2, 1)), gamma=np.array([0.5, gamma]))
+    assert v.steps == v.learner.steps == 0
+
+
 def test_sampled_steps_reach_every_phase_alike() -> None:
     turns = np.flatnonzero([is_turn(float(t), 6.0) for t in range(24_000)])
     assert len(turns) == pytest.approx(24_000 / 5.618, rel=0.01)

@@ -12,8 +12,8 @@ from tdlambda.arrays import Bools, Floats, choice, integer, not_negative
 from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode, under, with_prefix
 from tdlambda.features import Dense
-from tdlambda.learners.episode import record
-from tdlambda.learners.learner import REQUIRED, Array, Learner, columns
+from tdlambda.learners.episode import record, require_numbers
+from tdlambda.learners.learner import REQUIRED, Array, Learner, check_numbers, columns
 from tdlambda.mdp import Transitions
 from tdlambda.streams.stacking_step import (
     AVERAGE,
@@ -136,6 +136,11 @@ class Stacking(Learner):
         """The discount that stands for a window."""
         return 1 - 2 / (self.open_steps + 1)
 
+    @property
+    def _replaces(self) -> bool:
+        """Whether the learner gets other rewards or discounts, so that it cannot validate those that were passed."""
+        return self.exceeds is not None or self.of != "return"
+
     def _bind(self) -> None:
         rows, row, flags = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.bool_)
         self._row = StackRow(np.zeros(1), np.zeros(1), flags.copy(), flags.copy(), np.zeros((1, 2)))
@@ -217,6 +222,8 @@ class Stacking(Learner):
     ) -> bool:  # fmt: skip
         """Learn from one transition without arrays; return False, without any change, if it needs them."""
         learn, row = getattr(self.learner, "learn_row", None), self._row
+        if self._replaces:
+            check_numbers(reward, gamma, 1.0)
         r = reward if self.exceeds is None else float(reward > self.exceeds)
         g = gamma if self.of == "return" else self._gamma
         learned = None if learn is None else learn(obs, r, next_obs, g, 1.0, terminated + 2 * truncated)
@@ -264,6 +271,8 @@ class Stacking(Learner):
         found = np.empty((len(reward), 2))
         if not len(found):
             return found
+        if self._replaces:
+            require_numbers(columns(obs, reward, next_obs, gamma, rho, terminated, truncated))
         if self.exceeds is not None:
             reward = (reward > self.exceeds).astype(np.float64)
         gamma = gamma if self.of == "return" else np.full(len(reward), self._gamma)
