@@ -1,9 +1,9 @@
-"""Faults planted in real streams, and the alarms that they raise: recall of each kind, and alarms without a fault.
+"""Faults planted in real streams, and the alarms that they raise: recall of each kind, precision, and alarms without a fault.
 
     python experiments/streams/faults.py --data FOLDER
 
 FOLDER as for reach.py. Each fault is planted twice in every numeric column, after at least a third of its rows; it is
-noticed if an alarm of the right kind comes within 500 readings.
+noticed if an alarm of the right kind comes within 500 readings. Every alarm outside these readings counts as wrong.
 """
 
 import argparse
@@ -52,17 +52,20 @@ def main() -> None:
     for name in STREAMS:
         data = frame(folder, name)
         columns += [(name, c, data[c].ffill().to_numpy(float)) for c in data.select_dtypes("number").columns]
-    hits = dict.fromkeys(FAULTS, 0)
+    hits, elsewhere = dict.fromkeys(FAULTS, 0), 0
     for _, _, y in columns:
         for fault, kind in FAULTS.items():
             for _ in range(2):
                 t = int(rng.integers(len(y) // 3, max(len(y) // 3 + 1, len(y) - 600)))
-                hits[fault] += any(t <= row < t + 500 and kind == said for row, said in alarms(planted(y, fault, t)))
+                raised = alarms(planted(y, fault, t))
+                hits[fault] += any(t <= row < t + 500 and kind == said for row, said in raised)
+                elsewhere += sum(not t <= row < t + 500 for row, _ in raised)
     for fault, n in hits.items():
         print(f"{fault:30} {FAULTS[fault]:8} {n} of {2 * len(columns)}")
     clean = [(name, c, row, kind) for name, c, y in columns for row, kind in alarms(y)]
     total = sum(hits.values())
-    print(f"recall {total / (2 * len(columns) * len(FAULTS)):.2f}")
+    recall, precision = total / (2 * len(columns) * len(FAULTS)), total / (total + elsewhere)
+    print(f"recall {recall:.2f}, precision {precision:.2f}: {elsewhere} alarms elsewhere")
     print(f"without a fault: {len(clean)} alarms in {sum(len(y) for *_, y in columns):,} readings: {clean}")
 
 
