@@ -1,4 +1,4 @@
-"""Faults planted in real streams, and the alarms that they raise: recall of each kind, precision, and alarms without a fault.
+"""Faults planted in real streams, and the alarms that they raise: recall, precision, and alarms without a fault.
 
     python experiments/streams/faults.py --data FOLDER
 
