@@ -12,7 +12,7 @@ from tdlambda.parameters import Parametrised
 if TYPE_CHECKING:
     from pathlib import Path
 
-SAVED: dict[str, dict[str, type[Saved]]] = {"learner": {}, "agent": {}}
+SAVED: dict[str, dict[str, type[Saved]]] = {"learner": {}, "agent": {}, "curve": {}}
 """The classes that can be loaded from a file, by role and name."""
 
 _Saved = TypeVar("_Saved", bound="Saved")
