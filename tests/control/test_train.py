@@ -351,7 +351,7 @@ def test_changes_of_weights_by_other_environments_do_not_count_as_a_copys_own() 
     agent = td.Sarsa(td.features.OneHot(3), 2, alpha=0.5, lam=0.9)
     agent.update(0, 1, 1.0, 1, 0, gamma=0.9)
     traces, memory = AgentTraces(agent), agent.learner.memory
-    before, kept = memory["V_v_old"], traces.taken(1, 0)
+    before, kept = memory["V_v_old"], traces.copied(1, 0)
     memory.row("V_w")[:] += 0.25
-    traces.put(kept, 1, 0)
+    traces.restore(kept, 1, 0)
     assert memory["V_v_old"] == pytest.approx(before + 0.25)

@@ -16,7 +16,7 @@ from tdlambda.control.lane import Agent
 from tdlambda.interruption import Interrupted
 from tdlambda.progress import Bar
 from tdlambda.runner.curve import LearningCurve
-from tdlambda.runner.environments import check_gamma, events_of, made
+from tdlambda.runner.environments import check_gamma, env_named, events_of
 from tdlambda.runner.learning import SHOW_EVERY
 from tdlambda.runner.loop import interact
 
@@ -86,7 +86,7 @@ def train(
     if steps is None and episodes is None:
         raise TypeError("give steps, a number of transitions, or episodes; got neither")
     own = isinstance(env, str)
-    world: Any = made(env) if isinstance(env, str) else env
+    world: Any = env_named(env) if isinstance(env, str) else env
     training.gamma = check_gamma(world, gamma)
     vector = isinstance(world, gym.vector.VectorEnv)
     space = world.single_action_space if vector else world.action_space
@@ -190,7 +190,7 @@ def evaluation(env: Any, agent: Any, episodes: int, rng: np.random.Generator) ->
 def _another(env: Any, world: Any) -> Any:
     """Make a second environment like this one, for evaluation."""
     if isinstance(env, str):
-        return made(env)
+        return env_named(env)
     spec = getattr(world, "spec", None)
     if not isinstance(world, gym.vector.VectorEnv):
         return copy.deepcopy(world) if spec is None else gym.make(spec)

@@ -380,8 +380,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
 
             def corrected(obs: Any, after: Any, reward: float, gamma: float, rho: float, ended: int) -> int:
                 lam = self._lam_at(after) if self.fixed_lam is None else self.fixed_lam
-                kappa, cut = self._corrected(rho)
-                return enter(lam, cut, obs, after, reward, gamma, kappa, ended)
+                kappa, factor = self._corrected(rho)
+                return enter(lam, factor, obs, after, reward, gamma, kappa, ended)
 
             return corrected
         if self.fixed_lam is None:
@@ -391,8 +391,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
     def _corrected(self, rho: float) -> tuple[float, float]:
         """The correction κ and the factor on λ' for this action."""
         behavior, self._behavior = self._behavior, None
-        kappa, cut = self.correction.factors(rho, behavior)
-        return float(kappa), float(cut)
+        kappa, factor = self.correction.factors(rho, behavior)
+        return float(kappa), float(factor)
 
     def predict(self, obs: Any) -> float:
         """V(obs)."""
@@ -474,8 +474,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
                 lam = self._lam_at(next_obs) if self.fixed_lam is None else self.fixed_lam
                 numbers: tuple[float, ...] = (float(reward), float(gamma), float(rho), lam)
                 if self.model.corrected:
-                    kappa, cut = self._corrected(rho)
-                    numbers = (float(reward), float(gamma), kappa, lam, cut)
+                    kappa, factor = self._corrected(rho)
+                    numbers = (float(reward), float(gamma), kappa, lam, factor)
                 status = self._update(*x, y, yv, z, zv, *numbers, ended)
                 if not (status or self.features.settled):
                     self.features.observe(obs)
@@ -503,8 +503,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         lam = self._lam_many(c.next_obs, len(c)) if self.fixed_lam is None else np.array([self.fixed_lam])
         numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
         if self.model.corrected:
-            rho, cut = self.correction.factors(c.rho, c.behavior)
-            numbers = (c.reward, c.gamma, rho, lam, cut, c.terminated, c.truncated)
+            rho, factor = self.correction.factors(c.rho, c.behavior)
+            numbers = (c.reward, c.gamma, rho, lam, factor, c.terminated, c.truncated)
         obs, next_obs = c.obs, c.next_obs
         if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
             indices: Any = (plain(obs, np.int64), plain(next_obs, np.int64))

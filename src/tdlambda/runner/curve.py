@@ -175,7 +175,9 @@ class LearningCurve(Saved):
                 raise ValueError(f"its array {name!r} must have a shape like {shape}; got {state[name].shape}")
         steps, interrupted = state["counts"].tolist()
         self.steps, self.interrupted = integer(steps, "steps", 0), bool(interrupted)
-        self._rows = [(float(g), float(d), int(n), int(end), int(cut)) for g, d, n, end, cut in state["episodes"]]
+        self._rows = [
+            (float(g), float(d), int(n), int(end), int(truncated)) for g, d, n, end, truncated in state["episodes"]
+        ]
         self._evaluated = [tuple(map(float, row)) for row in state["evaluations"]]
         self._current = {int(env): list(map(float, now)) for env, *now in state["unfinished"]}
 

@@ -15,7 +15,7 @@ from tdlambda.learners.learner import OnlineLearner
 from tdlambda.progress import Bar
 from tdlambda.runner.behavior import Policy, Predictor
 from tdlambda.runner.curve import LearningCurve
-from tdlambda.runner.environments import check_gamma, events_of, made
+from tdlambda.runner.environments import check_gamma, env_named, events_of
 from tdlambda.runner.loop import interact
 from tdlambda.showing import PrintedTable
 
@@ -135,7 +135,7 @@ def learn(
         )
     seed = None if seed is None else integer(seed, "seed", 0)
     own = isinstance(env, str)
-    world = made(env) if isinstance(env, str) else env
+    world = env_named(env) if isinstance(env, str) else env
     gamma = check_gamma(world, gamma)
     curve = LearningCurve()
     # The environment gets the same seed. Without `spawn`, actions and environment would use the same random numbers.

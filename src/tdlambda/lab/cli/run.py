@@ -71,8 +71,8 @@ def run(
     chosen = resized(td.studies.Study.load(study), quick, seeds, steps, alphas, grid, episodes)
     names = None if methods is None else methods.split(",")
     try:
-        told = None if json else announce
-        outcome = td.studies.run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=told)
+        tell = None if json else announce
+        outcome = td.studies.run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=tell)
     except KeyboardInterrupt as stopped:
         if json and isinstance(stopped, Interrupted):
             print_json(asdict(stopped.result) | {"study": chosen.name})

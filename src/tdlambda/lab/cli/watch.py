@@ -68,12 +68,12 @@ def _live(watcher: Watcher, every: float) -> None:
             live.update(view(state, console.width), refresh=True)
 
 
-def view(state: StudyProgress, room: int | None = None) -> RenderableType:
+def view(state: StudyProgress, width: int | None = None) -> RenderableType:
     """Render the state; a narrow terminal gets fewer columns rather than truncated numbers."""
     if not state.study:
         return Text(f"no results in {state.directory} yet")
     title = f"[bold]{escape(state.study)}[/]: {escape(state.title)}, {state.seeds} seeds × {state.steps:,} {state.unit}"
-    table = next((t for k in range(5) if _width(t := _methods(state, _SPARED[:k])) <= (room or 1000)), None)
+    table = next((t for k in range(5) if _width(t := _methods(state, _SPARED[:k])) <= (width or 1000)), None)
     lines: list[RenderableType] = [
         Text.from_markup(title), table or _methods(state, _SPARED), Text.from_markup(_progress(state))
     ]  # fmt: skip
