@@ -12,7 +12,7 @@ DECLARED = ("algorithms/", "rules/", "steps/", "lab/reproduction/declarations.py
 COMMANDS = "lab/cli/"
 """Commands: an argument is an option with its help, so only their bodies count."""
 STEPS = {
-    "auto/transition.py advance_by", "control/driver.py learn", "control/value_steps.py transition",
+    "auto/transition.py advance_by", "control/driver.py learn",
     "features/row_history.py run",
 }  # fmt: skip
 """Compiled steps that read every part of a transition and of a learner: tuples would be built and taken apart again."""

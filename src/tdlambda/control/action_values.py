@@ -207,7 +207,7 @@ class ActionValues(ValueState):
         """Allocate the buffers of a step. Machine code is looked up at the first call."""
         n, k = self.features.active, self.actions
         numbers = np.zeros(0) if self._kernel is None else self._kernel.numbers
-        self._room: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
+        self._scratch: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
         self._index = np.zeros((4 + k) * n, dtype=np.int64)
         self._drawing = Drawing(None, 0, 0)
         self._entry_points: dict[str, Callable[..., Any]] = {}
@@ -228,7 +228,7 @@ class ActionValues(ValueState):
             whole = name.startswith("learn") or self.form.network is not None
             arrays: Any = memory.arrays if whole else (memory.record, memory.rows)
             arrays = arrays[name in ("act_index", "act_vector") :]  # passing an array into compiled code costs 60 ns
-            arrays = (*arrays, self.record, self._room, self._index)[: -1 if name == "act_index" else None]
+            arrays = (*arrays, self.record, self._scratch, self._index)[: -1 if name == "act_index" else None]
             self._entry_points[name] = bound(self.module, name, arrays, *examples)
         return self._entry_points[name]
 
@@ -272,7 +272,7 @@ class ActionValues(ValueState):
         """The values of all actions at an observation."""
         self._entry_point("values_at", *_X)(*self._encoded(obs))
         unit = 1.0 if self.form.network is None else self.learner.memory["scale"]
-        return self._room[: self.actions] * unit
+        return self._scratch[: self.actions] * unit
 
     def predict(self, obs: Any, action: int) -> float:
         """q(obs, action), the estimated value of one action.
@@ -414,7 +414,7 @@ class ActionValues(ValueState):
             )
         if not b[next_action] > 0:
             self._refuse(NEVER, None, 0.0, next_obs, next_action, 0.0)
-        self._room[k : 2 * k], self._room[2 * k : 3 * k] = pi, b
+        self._scratch[k : 2 * k], self._scratch[2 * k : 3 * k] = pi, b
 
     def _vector(self, obs: Any, name: str) -> Floats:
         """An observation in the form that compiled code needs."""

@@ -82,33 +82,33 @@ def train(
         raise TypeError(f"agent must be an agent, such as td.Sarsa(features, actions=2); got {agent!r}")
     seed = None if seed is None else integer(seed, "seed", 0)
     curve = LearningCurve() if curve is None else curve
-    job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
+    training = _Training(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
     if steps is None and episodes is None:
         raise TypeError("give steps, a number of transitions, or episodes; got neither")
     own = isinstance(env, str)
     world: Any = made(env) if isinstance(env, str) else env
-    job.gamma = check_gamma(world, gamma)
+    training.gamma = check_gamma(world, gamma)
     vector = isinstance(world, gym.vector.VectorEnv)
     space = world.single_action_space if vector else world.action_space
     convert = agent.for_space(space)
-    job.curve.interrupted = False
+    training.curve.interrupted = False
     try:
         if evaluate_every is not None:
-            job.evaluate_every = integer(evaluate_every, "evaluate_every", 1)
-            job.evaluation_episodes = integer(evaluation_episodes, "evaluation_episodes", 1)
-            job.other = _another(env, world)
-        with job.shown(progress) as job.bar:
-            events = events_of(world, seed, job.gamma, convert)
-            interact(events, agent, curve, job.rng, job.count, AgentTraces(agent) if vector else None)
+            training.evaluate_every = integer(evaluate_every, "evaluate_every", 1)
+            training.evaluation_episodes = integer(evaluation_episodes, "evaluation_episodes", 1)
+            training.other = _another(env, world)
+        with training.shown(progress) as training.bar:
+            events = events_of(world, seed, training.gamma, convert)
+            interact(events, agent, curve, training.rng, training.count, AgentTraces(agent) if vector else None)
     except KeyboardInterrupt as error:
-        job.curve.interrupted = True
-        raise Interrupted(f"{job.curve.steps} steps were learned from", job.curve) from error
+        training.curve.interrupted = True
+        raise Interrupted(f"{training.curve.steps} steps were learned from", training.curve) from error
     finally:
         agent.reset()  # traces must not carry over to another episode
-        job.curve.begin()
-        for env_made_here in [world] * own + [job.other] * (job.other is not None):
+        training.curve.begin()
+        for env_made_here in [world] * own + [training.other] * (training.other is not None):
             env_made_here.close()
-    return job.curve
+    return training.curve
 
 
 def _limit(given: int | None, name: str) -> int:
@@ -116,8 +116,8 @@ def _limit(given: int | None, name: str) -> int:
 
 
 @dataclass
-class _Job:
-    """A training run and its settings."""
+class _Training:
+    """A training run: its limits, its evaluations and its progress bar."""
 
     agent: Any
     steps: int

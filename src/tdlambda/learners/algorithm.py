@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda import registry
-from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
+from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive, read_only
 from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
@@ -661,9 +661,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         name = words(self.declaration.trace_rows)[0]
         if not self.mixture:
             return self.row(f"V_{name}")
-        mixed: Array = np.sum([weight * self.row(f"{k}_{name}") for k, weight in self.mixture.items()], axis=0)
-        mixed.flags.writeable = False
-        return mixed
+        return read_only(np.sum([weight * self.row(f"{k}_{name}") for k, weight in self.mixture.items()], axis=0))
 
     @property
     def mixture(self) -> dict[str, float]:
@@ -672,9 +670,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
 
     def row(self, name: str) -> Array:
         """A row by name, read-only: "V_w", the value's weights; "V_e", its trace; "u", the rule's weights."""
-        view = self.memory.row(name).view()
-        view.flags.writeable = False
-        return view
+        return read_only(self.memory.row(name))
 
     @property
     def td_error(self) -> float:
@@ -752,20 +748,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, by name."""
-        given = {
-            "features": self.features,
-            "alpha": self.alpha,
-            "lam": self.rule,
-            "correction": self.correction,
-            "centering": self.centering,
-            "initial": self.initial.tolist(),
-            "trace_tolerance": self.trace_tolerance,
-            "bound": self.bound,
-            "on_divergence": self.on_divergence,
-            "dtype": self.dtype if self._network is None else "float64",  # a network has its own
-        }
-        further = [name for name in inspect.signature(type(self)).parameters if name not in given]
-        return given | {name: getattr(self, name) for name in further}
+        found = super().get_params()
+        return found if self._network is None else found | {"dtype": "float64"}  # a network has its own
 
     def clone(self) -> Self:
         """An independent copy of this learner, in the same state."""

@@ -88,7 +88,7 @@ class Learner(Saved):
     can run in different threads.
     """
 
-    role = "learner"
+    role, kept_as = "learner", {"lam": "rule"}
     takes_adaptive: ClassVar[bool] = False
     """Whether λ can be learned alongside the value."""
     takes_networks: ClassVar[bool] = False

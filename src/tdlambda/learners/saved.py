@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from tdlambda.arrays import Array
 from tdlambda.learners.guard import Guard
+from tdlambda.parameters import Parametrised
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,16 +18,12 @@ SAVED: dict[str, dict[str, type[Saved]]] = {"learner": {}, "agent": {}}
 _Saved = TypeVar("_Saved", bound="Saved")
 
 
-class Saved(ABC):
+class Saved(Parametrised, ABC):
     """An object that is rebuilt from its constructor's arguments and the arrays of its state."""
 
     role: ClassVar[str]
     """Key of its class in `SAVED`, and of its name in a file."""
     _guard: Guard
-
-    @abstractmethod
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
 
     @abstractmethod
     def _state(self) -> dict[str, Array]:
