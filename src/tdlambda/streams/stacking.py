@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, choice, integer, not_negative
+from tdlambda.arrays import Floats, choice, integer, not_negative
 from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode, under, with_prefix
+from tdlambda.core.tables import table
 from tdlambda.features import Dense
 from tdlambda.learners.episode import record, require_numbers
 from tdlambda.learners.learner import REQUIRED, Array, Learner, check_numbers, columns
@@ -23,6 +24,7 @@ from tdlambda.streams.stacking_step import (
     NEIGHBOURS,
     NUMBERS,
     Stack,
+    StackColumns,
     combine,
     follow,
 )
@@ -35,16 +37,6 @@ OF_OTHERS = 0.1
 """Prior weights, before they are normalised."""
 _SCRATCH = ("value", "distance", "nearest", "reading", "factor", "prior")
 _OPEN = ("value", "x", "step")
-
-
-class StackRow(NamedTuple):
-    """Scratch for the numbers of one transition, and for its predictions."""
-
-    reward: Floats
-    gamma: Floats
-    ended: Bools
-    followed: Bools
-    found: Floats
 
 
 class Stacking(Learner):
@@ -142,10 +134,13 @@ class Stacking(Learner):
         return self.exceeds is not None or self.of != "return"
 
     def _bind(self) -> None:
-        rows, row, flags = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.bool_)
-        self._row = StackRow(np.zeros(1), np.zeros(1), flags.copy(), flags.copy(), np.zeros((1, 2)))
-        self._follow_rows = entry(follow, self._stack, rows, rows, rows, row, row, flags, flags, rows)
-        self._combine_rows = entry(combine, self._stack, rows, row, row)
+        """Bind machine code to the arrays, and allocate the columns of one transition."""
+        d, ones, flags = self.features.size, np.zeros((2, 1)), np.zeros((2, 1), np.bool_)
+        x, found = np.zeros((2, 1, d)), np.zeros((2, 1, 2))
+        self._row = StackColumns(*x, found[0], *ones, *flags, found[1])
+        self._table, self._row_table = table(self._stack), table(self._row)
+        self._follow_rows = entry(follow, self._table, self._row_table)
+        self._combine_rows = entry(combine, self._table, x[0], ones[0], ones[1])
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
@@ -160,7 +155,7 @@ class Stacking(Learner):
 
     def _combined(self, X: Floats, learned: Floats) -> Floats:
         found = np.empty(len(X))
-        self._combine_rows(self._stack, X, np.ascontiguousarray(learned), found)
+        self._combine_rows(self._table, X, np.ascontiguousarray(learned), found)
         return found
 
     def expert_weights(self) -> dict[str, float]:
@@ -221,17 +216,17 @@ class Stacking(Learner):
         self, obs: Any, reward: float, next_obs: Any, gamma: float, terminated: bool, truncated: bool
     ) -> bool:  # fmt: skip
         """Learn from one transition without arrays; return False, without any change, if it needs them."""
-        learn, row = getattr(self.learner, "learn_row", None), self._row
         if self._replaces:
             check_numbers(reward, gamma, 1.0)
-        r = reward if self.exceeds is None else float(reward > self.exceeds)
-        g = gamma if self.of == "return" else self._gamma
-        learned = None if learn is None else learn(obs, r, next_obs, g, 1.0, terminated + 2 * truncated)
+            reward = reward if self.exceeds is None else float(reward > self.exceeds)
+            gamma = gamma if self.of == "return" else self._gamma
+        learn, c = getattr(self.learner, "learn_row", None), self._row
+        learned = None if learn is None else learn(obs, reward, next_obs, gamma, 1.0, terminated + 2 * truncated)
         if learned is None:
             return False
-        row.reward[0], row.gamma[0], row.ended[0], row.followed[0] = r, g, terminated, not (terminated or truncated)
-        X, Y = np.ascontiguousarray(obs[None]), np.ascontiguousarray(next_obs[None])
-        self._follow_rows(self._stack, X, Y, learned, *row)
+        c.x[0], c.y[0], c.learned[0], c.reward[0], c.gamma[0] = obs, next_obs, learned[0], reward, gamma
+        c.ended[0], c.followed[0] = terminated, not (terminated or truncated)
+        self._follow_rows(self._table, self._row_table)
         return True
 
     def prequential(
@@ -279,7 +274,7 @@ class Stacking(Learner):
         learned = self.learner.prequential(obs, reward, next_obs, gamma, rho, terminated, truncated)  # validates them
         X, Y, r, g, v = (np.ascontiguousarray(x, dtype=np.float64) for x in (obs, next_obs, reward, gamma, learned))
         ended = np.ascontiguousarray(terminated)
-        self._follow_rows(self._stack, X, Y, v, r, g, ended, ~(ended | truncated), found)
+        self._follow_rows(self._table, table(StackColumns(X, Y, v, r, g, ended, ~(ended | truncated), found)))
         return found
 
     def reset(self) -> None:
@@ -342,3 +337,4 @@ class Stacking(Learner):
         copy._restore(under("learner.", state))
         self.learner, self._stack = copy, first
         self.features = copy.features
+        self._bind()

@@ -70,6 +70,22 @@ class Stack(NamedTuple):
     """One record of `NUMBERS`."""
 
 
+class StackColumns(NamedTuple):
+    """Consecutive transitions."""
+
+    x: Floats
+    y: Floats
+    learned: Floats
+    """The learner's predictions at both before its update [transition, 2]."""
+    reward: Floats
+    gamma: Floats
+    ended: Bools
+    followed: Bools
+    """Whether the next transition belongs to the same episode."""
+    found: Floats
+    """Receives the predictions [transition, 2]; see `step`."""
+
+
 @part
 def nearest_rows(s: Stack, x: Floats) -> int:
     """Find the stored rows nearest to x; return how many."""
@@ -275,13 +291,10 @@ def step(
 
 
 @kernel
-def follow(
-    s: Stack, X: Floats, Y: Floats, learned: Floats, reward: Floats, gamma: Floats, ended: Bools, followed: Bools,
-    found: Floats,
-) -> None:  # fmt: skip
-    """Learn from consecutive transitions, given the learner's predictions before each update [transition, 2]."""
-    for t in range(reward.size):
-        step(s, X[t], Y[t], learned[t], reward[t], gamma[t], ended[t], followed[t], found[t])
+def follow(s: Stack, c: StackColumns) -> None:
+    """Learn from consecutive transitions."""
+    for t in range(c.reward.size):
+        step(s, c.x[t], c.y[t], c.learned[t], c.reward[t], c.gamma[t], c.ended[t], c.followed[t], c.found[t])
 
 
 @kernel
