@@ -266,7 +266,7 @@ class Crew:
         """Learn from one transition with the learners that run alone; return the questions that diverged."""
         t, y_at, lost = s.at.item(), s.to.item(), list[int]()
         x, y = (X[t], X[y_at]) if X.ndim > 1 else (int(X[t]), int(X[y_at]))
-        reward, gamma, rho, awake = (column[0].tolist() for column in (s.reward, s.gamma, s.rho, s.awake))
+        reward, gamma, rho, awake = s.reward[0].tolist(), s.gamma[0].tolist(), s.rho[0].tolist(), s.awake[0].tolist()
         ended, cut, asleep = s.terminated.item(), s.cut.item(), self.asleep.tolist()
         for q, one in self.alone.items():
             if not awake[q] or getattr(one, "diverged_at", None) is not None:

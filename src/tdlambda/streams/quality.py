@@ -14,7 +14,7 @@ SHOWN = 3
 """Number of columns that are named."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Quality:
     """Counts of what was wrong with the rows so far; printed as one line."""
 
