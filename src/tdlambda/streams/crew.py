@@ -191,6 +191,14 @@ class Crew:
                 return found
         return self.alone[q]
 
+    def predict_elsewhere(self, X: Array, episodes: dict[int, Any]) -> Floats:
+        """`predict_many` for another stream than the one whose traces are in the shared learners."""
+        found = self.predict_many(X)
+        for q, one in self.alone.items():
+            if hasattr(one, "predict_elsewhere"):
+                found[:, q] = one.predict_elsewhere(X, episodes.get(q))
+        return found
+
     def predict(self, obs: Any) -> Floats:
         """Every question's prediction at one observation."""
         found = np.empty(self.n)
@@ -317,7 +325,7 @@ class Crew:
             if q in episodes and holder is not None:
                 holder.resume(episodes[q])
             else:
-                one.reset()
+                getattr(one, "begin", one.reset)()
 
     def _mine(self, s: Steps, q: int) -> tuple[Ints, Bools]:
         """The transitions of one question, and before which of them its traces are reset."""

@@ -21,8 +21,7 @@ COMPARED = 100
 def default_learner(front: Front, question: Question, length: int, fleet: bool) -> Factory:
     """AutoTD with an expert for each nested set of features, and simple predictors if answers are known on-policy.
 
-    `length` is that of a window in rows. In a fleet that shares learners, there are no neighbours, because their open
-    predictions would be exchanged whenever the machine changes.
+    `length` is that of a window in rows. In a `fleet`, several streams share the learner.
     """
     terms = front.terms
 
@@ -31,7 +30,7 @@ def default_learner(front: Front, question: Question, length: int, fleet: bool) 
         simple = isinstance(question.cumulant, str | int) and is_number(question.discount) and question.on_policy
         if not (simple and front.as_is and type(encoder) is Dense) or question.terminal is not None:
             return auto
-        compared = 0 if fleet else min(COMPARED, sum(t.size for t in terms if not isinstance(t, Cosines)))
+        compared = min(COMPARED, sum(t.size for t in terms if not isinstance(t, Cosines)))
         scales, more = Scales.of([question], [length]), dict[str, Any]()
         horizon, factor, steps, gamma = 1.0, 1.0, int(scales.steps[0]), float(question.discount)  # type: ignore[arg-type]
         if question.window:
@@ -46,7 +45,7 @@ def default_learner(front: Front, question: Question, length: int, fleet: bool) 
         known = naive(terms, question.cumulant, gamma, length) if question.exceeds is None else []
         return Stacking(
             auto, steps=steps, stride=int(scales.stride[0]), horizon=horizon, compared=compared,
-            readings=[[name, k, factor] for name, k in known], **more,
+            readings=[[name, k, factor] for name, k in known], several=fleet, **more,
         )  # fmt: skip
 
     return make

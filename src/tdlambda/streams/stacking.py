@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, choice, integer, not_negative
+from tdlambda.arrays import Floats, choice, flag, integer, not_negative
 from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode, under, with_prefix
 from tdlambda.core.tables import table
@@ -37,6 +37,8 @@ OF_OTHERS = 0.1
 """Prior weights, before they are normalised."""
 _SCRATCH = ("value", "distance", "nearest", "reading", "factor", "prior")
 _OPEN = ("value", "x", "step")
+_COUNTS = ("steps", "errors", "evidence", "answers", "total", "past", "past_weight", "low", "high")
+"""Numbers that each of several streams has to itself, with `products` and `weight`."""
 
 
 class Stacking(Learner):
@@ -66,6 +68,9 @@ class Stacking(Learner):
         such a window, the learner predicts the discounted mean with the same mean distance, γ = 1 - 2/(steps + 1).
     exceeds
         Any number: each reward is replaced by 1 if it exceeds this, else 0.
+    several
+        Whether several streams take turns (`episode`, `resume`, `begin`): each has its own running mean, errors and
+        weights; the learner and the neighbours learn from all.
 
     Examples
     --------
@@ -88,6 +93,7 @@ class Stacking(Learner):
         stride: int = 1,
         of: str = "return",
         exceeds: float | None = None,
+        several: bool = False,
     ) -> None:
         if not isinstance(learner, Learner) or not isinstance(learner.features, Dense):
             raise TypeError(f"learner must be a learner of vectors of readings, td.features.Dense; got {learner!r}")
@@ -98,7 +104,7 @@ class Stacking(Learner):
         self.horizon, d = not_negative(horizon, "horizon"), self.features.size
         self.readings = [(str(name), integer(k, "readings", 0, d - 1), float(factor)) for name, k, factor in readings]
         self.compared, self.of = integer(compared, "compared", 0, d), choice(of, "of", *KINDS)
-        self.exceeds = None if exceeds is None else float(exceeds)
+        self.exceeds, self.several = None if exceeds is None else float(exceeds), flag(several, "several")
         self._stack = self._first()
         self._bind()
 
@@ -153,10 +159,18 @@ class Stacking(Learner):
         learned = self.learner.predict_many(observations)
         return self._combined(np.ascontiguousarray(observations, dtype=np.float64), learned)
 
-    def _combined(self, X: Floats, learned: Floats) -> Floats:
+    def _combined(self, X: Floats, learned: Floats, stack: Any = None) -> Floats:
         found = np.empty(len(X))
-        self._combine_rows(self._table, X, np.ascontiguousarray(learned), found)
+        self._combine_rows(stack or self._table, X, np.ascontiguousarray(learned), found)
         return found
+
+    def predict_elsewhere(self, observations: Any, episode: Episode | None) -> Floats:
+        """The predicted return of observations of another of several streams, where `episode` is; None if it is new."""
+        X, s = np.ascontiguousarray(observations, dtype=np.float64), self._stack
+        if self.several:
+            s = s._replace(products=s.products.copy(), weight=s.weight.copy(), number=s.number.copy())
+            _enter_stream(s, episode)
+        return self._combined(X, self.learner.predict_many(X), table(s))
 
     def expert_weights(self) -> dict[str, float]:
         """The weight of each predictor; the weights sum to 1."""
@@ -171,7 +185,7 @@ class Stacking(Learner):
     @property
     def steps(self) -> int:
         """Number of transitions so far."""
-        return int(self._stack.number["steps"][0])
+        return int(self._stack.number["rows"][0])
 
     # ---- learning ---------------------------------------------------------------------------------------------
 
@@ -289,12 +303,24 @@ class Stacking(Learner):
         n = int(s.number["count"][0])
         order = (int(s.number["head"][0]) + np.arange(n)) % len(s.open_step)
         found.rows.update({f"open.{k}": getattr(s, f"open_{k}")[order] for k in _OPEN})
+        if self.several:
+            found.rows.update({"own.products": s.products.copy(), "own.weight": s.weight.copy()})
+            found.numbers.update({f"own.{k}": float(s.number[k][0]) for k in _COUNTS})
         return found
+
+    def begin(self) -> None:
+        """Begin another stream."""
+        self.reset()
+        if self.several:
+            with self._guard:
+                _enter_stream(self._stack, None)
 
     def resume(self, episode: Episode) -> None:
         """Go on with an episode."""
         with self._guard:
-            rows = {name: row for name, row in episode.rows.items() if not name.startswith("open.")}
+            rows = {name: row for name, row in episode.rows.items() if not name.startswith(("open.", "own."))}
+            if self.several:
+                _enter_stream(self._stack, episode)
             self.learner.resume(episode._replace(rows=rows))
             n = len(episode.rows["open.step"]) if "open.step" in episode.rows else 0
             self._stack.number["head"], self._stack.number["count"] = 0.0, n
@@ -308,7 +334,7 @@ class Stacking(Learner):
         return {
             "learner": self.learner, "steps": self.open_steps, "horizon": self.horizon,
             "readings": [list(one) for one in self.readings], "compared": self.compared, "stride": self.stride,
-            "of": self.of, "exceeds": self.exceeds,
+            "of": self.of, "exceeds": self.exceeds, "several": self.several,
         }  # fmt: skip
 
     def _state(self) -> dict[str, Array]:
@@ -338,3 +364,12 @@ class Stacking(Learner):
         self.learner, self._stack = copy, first
         self.features = copy.features
         self._bind()
+
+
+def _enter_stream(s: Stack, episode: Episode | None) -> None:
+    """Put what belongs to one of several streams into the arrays; that of a new one without an episode."""
+    known = episode is not None and "own.weight" in episode.rows
+    s.products[:] = episode.rows["own.products"] if known else 0.0  # type: ignore[union-attr]
+    s.weight[:] = episode.rows["own.weight"] if known else s.prior  # type: ignore[union-attr]
+    for k in _COUNTS:
+        s.number[k] = episode.numbers[f"own.{k}"] if known else 0.0  # type: ignore[union-attr]

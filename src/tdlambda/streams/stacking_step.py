@@ -29,11 +29,11 @@ ITERATIONS = 4
 """Changes of the weights after each error."""
 
 NUMBERS = (
-    "steps head count "  # open predictions: index of the oldest, how many
+    "steps head count "  # steps; open predictions: index of the oldest, how many
     "errors evidence "  # their number, and with forgetting
     "of scale "  # what is predicted; the factor of the learner's predictions
     "horizon stride "  # Σ γ^k; about how many steps lie between two errors
-    "stored kept "  # rows among the neighbours; whether `last` is valid
+    "stored kept rows "  # rows among the neighbours; whether `last` is valid; steps of all streams
     "answers total past past_weight low high"  # sums of answers and rewards; discounted past rewards, their range
 )
 
@@ -250,7 +250,8 @@ def note_row(s: Stack, x: Floats, reward: float, gamma: float) -> None:
     """Update the scales of distances, and the range of discounted sums."""
     n = s.number[0]
     n.steps += 1.0
-    rate = max(1.0 / n.steps, 1.0 / WINDOW)
+    n.rows += 1.0
+    rate = max(1.0 / n.rows, 1.0 / WINDOW)
     for j in range(s.near_x.shape[0]):
         d = x[j] - s.moments[0, j]
         s.moments[0, j] += rate * d

@@ -404,16 +404,22 @@ class Taker:
             found.append(self._predicted(state, keys, X, one))
         return found[0].tolist() if one else list(np.concatenate(found).T)
 
+    def predicted(self, state: State, key: Any, X: Array) -> Floats:
+        """Predictions at observations of a stream [observation, question]."""
+        crew = self.crew(state, self._known(state, key))
+        if not self.share or self.following.by is None or key == state.loaded:
+            return crew.predict_many(X)
+        return crew.predict_elsewhere(X, state.places[key].episodes if key in state.places else {})
+
     def _predicted(self, state: State, keys: list[Any], X: Array, one: bool) -> Floats:
-        if one:
-            return self.crew(state, self._known(state, keys[0])).predict(X[0] if X.ndim > 1 else int(X[0]))
-        if self.share or self.following.by is None:
-            return self.crew(state, None).predict_many(X)
+        if self.following.by is None:
+            crew = self.crew(state, None)
+            return crew.predict(X[0] if X.ndim > 1 else int(X[0])) if one else crew.predict_many(X)
         found = np.empty((len(X), len(self.questions)))
         for key in dict.fromkeys(keys):
             mine = [i for i, k in enumerate(keys) if k == key]
-            found[mine] = self.crew(state, self._known(state, key)).predict_many(X[mine])
-        return found
+            found[mine] = self.predicted(state, key, X[mine])
+        return found[0] if one else found
 
     def _known(self, state: State, key: Any) -> Any:
         return key if self.share or key in state.places else self.key(state, key)
