@@ -296,7 +296,7 @@ class Front:
 def _moderate(values: list[float], complete: bool) -> bool:
     """Whether all values are numbers below the bound; `complete` if they are known to be numbers."""
     if complete:
-        return -LARGEST < min(values, default=0.0) and max(values, default=0.0) < LARGEST
+        return min(values, default=0.0) > -LARGEST and max(values, default=0.0) < LARGEST
     return all(-LARGEST < v < LARGEST for v in values)
 
 

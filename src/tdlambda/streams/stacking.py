@@ -46,7 +46,7 @@ class Stacking(Learner):
 
     The simple predictors are the running mean, readings that are themselves predictions (such as the last value, or the
     mean if the last day repeats), and the mean return of the 15 nearest of the latest rows ("stacking": Wolpert 1992;
-    Breiman 1996). A return is known up to a bootstrap by the learner after `steps` transitions, or at the end of an
+    Breiman 1996). A return is known up to a bootstrap by the combination after `steps` transitions, or at the end of an
     episode. Learning is on-policy, and γ must be constant within an episode.
 
     Parameters

@@ -131,6 +131,15 @@ def near(s: Stack, x: Floats) -> float:
 
 
 @part
+def combined(s: Stack) -> float:
+    """The combination of the predictions in `value`."""
+    total = 0.0
+    for k in range(s.value.size):
+        total += s.weight[k] * s.value[k]
+    return total
+
+
+@part
 def predictions(s: Stack, x: Floats, learned: float) -> float:
     """Write every predictor's prediction into `value`; return the combination."""
     n, value = s.number[0], s.value
@@ -149,10 +158,7 @@ def predictions(s: Stack, x: Floats, learned: float) -> float:
         if n.steps > 0.0:
             v = min(max(v, n.low - margin), n.high + margin)
         value[FIRST + k] = v
-    total = 0.0
-    for k in range(value.size):
-        total += s.weight[k] * value[k]
-    return total
+    return combined(s)
 
 
 @part
@@ -280,11 +286,12 @@ def step(
     n.count += 1.0
     note_row(s, x, reward, gamma)
     n.kept = 0.0
+    found[1] = predictions(s, y, learned[1])
     while n.count > 0.0 and ((ended and n.of == RETURN) or n.count >= H):
-        close(s, learned[1])
+        close(s, found[1])
     if not followed:
         n.count = 0.0
-    found[1] = predictions(s, y, learned[1])
+    found[1] = combined(s)
     for j in range(s.near_x.shape[0]):
         s.last[j] = y[j]
     s.last[s.near_x.shape[0]] = s.value[NEAR]

@@ -140,7 +140,8 @@ class Taker:
             features = default_terms(full, texts, following.time, every, targets)
             if following.by is not None and self.share:
                 kept = [term for term in features.terms if not isinstance(term, Cosines)]
-                features = Columns(*kept, Category(following.by, most=MACHINES))
+                core = features.nested[:1] if features.nested else ()
+                features = Columns(*kept, Category(following.by, most=MACHINES), nested=core)
             if not features.terms:
                 raise ValueError("features: no column has a value in the first rows; give features, or other rows")
         observed = list(self.observed or numbers) if isinstance(features, Encoder) else []
@@ -296,9 +297,7 @@ class Taker:
         times: Any = {following.time: filled} if filled else None
         at, fresh = prev[to], cut[k:]
         begun = np.array([place.begun for place in old] + fresh.tolist(), dtype=bool)
-        return Links(
-            keys, touched, old, rows, at, to, to - k, fresh, begun[at], ended[to], stream, (gaps, same, times)
-        )
+        return Links(keys, touched, old, rows, at, to, to - k, fresh, begun[at], ended[to], stream, (gaps, same, times))
 
     def _places(
         self, state: State, links: Links, batch: Batch, memory: Floats, X: Array, episodes: dict[Any, dict[int, Any]],
