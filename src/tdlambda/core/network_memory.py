@@ -20,9 +20,10 @@ AVERAGE = "average"
 """The row of averaged parameters, with which a network predicts."""
 HEADS = "heads."
 """Prefix of what belongs to the heads."""
-_FLOATS = ("rewards", "reward_decay", "reward_mean", "reward_square", "scale")
+_FLOATS = ("rewards", "reward_decay", "reward_mean", "reward_square", "scale", "apart", "joint")
 _COUNTS = ("reward_count", "seen")
-"""Statistics of the rewards and of their discounted sum; the unit of the value; number of observations seen."""
+"""Statistics of the rewards and of their discounted sum; the unit of the value; means of squared changes of layers that
+are shared (`agreed` of `schedules.network.kernels`); number of observations seen."""
 
 
 @cache
@@ -75,6 +76,12 @@ class NetworkMemory(Memory):
         layers = Layers(form, "")
         self.scratch: Array = np.zeros(layers.scratch, dtype=form.dtype)
         self.sizes = np.array(layers.sizes, dtype=np.int64)
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviations of the inputs so far."""
+        found: Floats = np.sqrt(self.inputs[1] / max(self["seen"] - 1, 1))
+        return found
 
     @property
     def all_arrays(self) -> tuple[Any, ...]:

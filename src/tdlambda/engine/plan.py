@@ -92,6 +92,7 @@ def _has_lanes(learner: Learner) -> bool:
     return (
         isinstance(learner, Algorithm)
         and learner.dtype == "float64"
+        and isinstance(learner.features, Encoder)  # and no network
         and learner.features.settled
         and (type(learner.rule) in (Fixed, PerState) or learner.rule.learns())
     )

@@ -258,7 +258,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         numbers = self._constants(start)
         if self._network is None:
             layout = layout_of(model, self.features.size, self.lam_features.size, self.dtype)
-            self.memory = Memory(layout, numbers | self._of_rule() | model.held, rows)
+            self.memory = Memory(layout, model.numbers(numbers) | self._of_rule() | model.held, rows)
         else:
             form = self._network.form()
             rows |= {AVERAGE: start} if form.averaged else {}
@@ -274,7 +274,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         layout = heads_layout(model, form)
         own = {"size": layout.size, "z_size": layout.size, "start": 0.0, "bound": runtime.LARGEST[layout.dtype]}
         rows = {f"{k}_{name}": at for name, at in self.declaration.starts.items() for k in model.estimates}
-        return Memory(layout, numbers | own | self._of_rule() | model.held, rows)
+        return Memory(layout, model.numbers(numbers) | own | self._of_rule() | model.held, rows)
 
     def _modelled(self, apart: tuple[str, ...] = ()) -> Model:
         """The model, without these estimates; on a network, the rule for λ is in `_heads`."""
