@@ -28,7 +28,8 @@ class Parametrised:
     @classmethod
     def parameter_names(cls) -> tuple[str, ...]:
         """The names of the constructor's arguments."""
-        return _named(cls)
+        kind: Any = cls
+        return _named(kind)
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, by name; arrays and tuples as lists."""
@@ -47,7 +48,7 @@ class ByParameters(Parametrised):
 
     def __eq__(self, other: object) -> bool:
         """Whether the other is of the same class with the same parameters."""
-        return type(self) is type(other) and self.get_params() == other.get_params()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
         """A hash of class and parameters: equal objects have equal hashes."""
