@@ -117,8 +117,8 @@ class ActionValues(ValueState):
         on_policy = self._set_policies(policy, behavior, correction)
         if target == "sampled" and not on_policy:
             target = "weighted"
-        self._make_learner(lam, target, on_policy, passed)
-        self._make_form(target, on_policy, flag(clear, "clear"))
+        own_lam = self._make_learner(lam, target, on_policy, passed)
+        self._make_form(target, on_policy, own_lam, flag(clear, "clear"))
         self._guard = Guard("agent")
         self._bind()
 
@@ -139,8 +139,8 @@ class ActionValues(ValueState):
             )
         return on_policy
 
-    def _make_learner(self, lam: Any, target: str, on_policy: bool, passed: dict[str, Any]) -> None:
-        """Make the learner with traces: of state-action pairs, or of a network with an output for each action."""
+    def _make_learner(self, lam: Any, target: str, on_policy: bool, passed: dict[str, Any]) -> bool:
+        """Make the learner with traces, of pairs or of a network; return whether λ has features of its own."""
         features, network = self.features, isinstance(self.features, Network)
         rule = as_rule(lambda_table(lam, features, self.actions))
         if rule.learns() and (network or target == "peng"):
@@ -152,14 +152,15 @@ class ActionValues(ValueState):
         self.learner = self.algorithm(pairs, step_size(features) if self.alpha is None else self.alpha, rule, **passed)
         corrects = not (on_policy and self.correction.name == "importance")
         self.learner.for_actions(target == "greedy" or (target != "peng" and corrects), target != "sampled")
-        self._own_lam = self.learner.lam_features is not pairs
-        if self._own_lam and self.learner.model.carried:
+        own_lam = self.learner.lam_features is not pairs
+        if own_lam and self.learner.model.carried:
             raise ValueError(
                 f'lam: {type(rule).__name__} with features of its own needs target="sampled" on-policy, or an '
                 f"algorithm that keeps no prediction from step to step, such as td.TD; got {self.algorithm.__name__}"
             )
+        return own_lam
 
-    def _make_form(self, target: str, on_policy: bool, clear: bool) -> None:
+    def _make_form(self, target: str, on_policy: bool, own_lam: bool, clear: bool) -> None:
         """Set what code is generated from, and what it reads."""
         acting = self._b or self._pi
         self._chooses = isinstance(acting, GreedyPolicy)
@@ -168,10 +169,10 @@ class ActionValues(ValueState):
         network = self.learner.features.form() if isinstance(self.features, Network) else None
         self.form = ValueForm(
             self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, self._given,
-            on_policy, self._own_lam, clear, network,
+            on_policy, own_lam, clear, network,
         )  # fmt: skip
-        self._kernel = None if self._own_lam else self.features.kernel
-        self._one_hot = type(self.features) is OneHot and not self._own_lam
+        self._kernel = None if own_lam else self.features.kernel
+        self._one_hot = type(self.features) is OneHot and not own_lam
         self._write_record(aim, act)
 
     def _write_record(self, aim: GreedyPolicy, act: GreedyPolicy) -> None:
