@@ -197,7 +197,7 @@ def _in_c(learner: Algorithm, features: Encoder, c: Transitions, lam: Any) -> CL
         return None
     with TemporaryDirectory() as folder:
         try:
-            in_c = CLearner(learner, Path(folder))
+            in_c = CLearner(learner, Path(folder), "-O0")  # compiled faster than it would run
         except NoCError:
             return None
         encoders = (features, features if learner.lam_features is learner.features else learner.lam_features)
