@@ -63,6 +63,15 @@ def hint(name: object, known: Iterable[str], otherwise: str = "") -> str:
     return f"; {otherwise}".replace("{}", listed or "none")
 
 
+def visible(text: str) -> str:
+    """A text for a terminal, in which control characters, such as those of a column's name, are escaped.
+
+    >>> visible("flow" + chr(27) + "[31m, in m³/s")
+    'flow\\\\x1b[31m, in m³/s'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
 def counted(n: int, what: str) -> str:
     """A number of things.
 

@@ -16,6 +16,7 @@ from tdlambda.features.row_plan import row_plan, times_of
 from tdlambda.features.sensor_checks import EVENTS, STUCK_FOR
 from tdlambda.features.terms import Name
 from tdlambda.learners.learner import Array
+from tdlambda.showing import visible
 from tdlambda.streams.batch import LARGEST, Batch
 
 FEW = 64
@@ -38,7 +39,7 @@ class Alarm:
 
     def __str__(self) -> str:
         """The anomaly as a phrase, with its row and name."""
-        return f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}"
+        return visible(f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}")
 
 
 def summarised(alarms: Iterable[Alarm]) -> list[str]:

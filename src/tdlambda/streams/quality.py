@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.features.terms import Name
+from tdlambda.showing import visible
 from tdlambda.streams.batch import Batch
 
 SHOWN = 3
@@ -70,10 +71,11 @@ class Quality:
         if self.gaps:
             parts.append(f"{self.gaps:,} gap{'s' * (self.gaps != 1)} in time")
         if self.repeated:
-            parts.append(f"{self.repeated:,} repeated time{'s' * (self.repeated != 1)}")
+            often = ", as if several streams took turns: name their column with by=" * (self.repeated > self.rows / 3)
+            parts.append(f"{self.repeated:,} repeated time{'s' * (self.repeated != 1)}{often}")
         if self.far:
             parts.append(f"{self.far:,} reading{'s' * (self.far != 1)} far outside the range, not learned from")
-        return f"{self.rows:,} rows: {'; '.join(parts) or 'nothing missing'}"
+        return visible(f"{self.rows:,} rows: {'; '.join(parts) or 'nothing missing'}")
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain data; columns in pairs, because a name may be a number."""
