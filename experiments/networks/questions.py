@@ -4,7 +4,7 @@
 
 Questions are the discounted sums of every reading and of the reward, each with γ of 0.5, 0.9 and 0.98, all from raw
 observations, with λ = 0.8 and 64 × 64 units: on MountainCar, CartPole and Acrobot under fixed policies, and on noisy
-readings of the Lorenz system. A cell is the mean squared error of predictions at 10,000 rows of another run, against
+readings of the systems of Lorenz and Rössler. A cell is the mean squared error of predictions at 10,000 rows of another run, against
 the returns that followed there, divided by the variance of these: mean over questions and seeds, after 1 %, 10 % and
 all of the rows, for one network and for a network each; then the processor time of a row, and the ratio of both.
 """
@@ -20,13 +20,17 @@ import tdlambda as td
 
 GAMMAS = (0.5, 0.9, 0.98)
 TEST = 10_000
-TASKS = ("MountainCar", "CartPole", "Acrobot", "Lorenz")
+SYSTEMS: dict[str, tuple[float, Any]] = {
+    "Lorenz": (0.005, lambda x, y, z: (10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z)),
+    "Rössler": (0.025, lambda x, y, z: (-y - z, x + 0.2 * y, 0.2 + z * (x - 5.7))),
+}
+TASKS = ("MountainCar", "CartPole", "Acrobot", *SYSTEMS)
 
 
 def rows(task: str, steps: int, seed: int) -> dict[str, Any]:
     """A table: the readings and the reward of the step into each row, and whether the row ends an episode."""
-    if task == "Lorenz":
-        readings = lorenz(steps, seed)
+    if task in SYSTEMS:
+        readings = system(task, steps, seed)
         return {f"reading {k}": column for k, column in enumerate(readings.T)} | {"ends": np.zeros(steps, bool)}
     data, found = stream(task, steps, seed), []
     begins, before = True, 0.0
@@ -40,16 +44,15 @@ def rows(task: str, steps: int, seed: int) -> dict[str, Any]:
     return dict(zip(names, table.T.astype(float), strict=True))
 
 
-def lorenz(steps: int, seed: int) -> Any:
-    """The three coordinates of the Lorenz system every 0.02 units of time, with noise."""
-    rng = np.random.default_rng(seed)
-    x, found = np.array([0.0, 0.0, 25.0]) + rng.normal(size=3), np.zeros((steps, 3))
-    for t in range(-500, steps):
+def system(name: str, steps: int, seed: int) -> Any:
+    """The three coordinates of a chaotic system at every fourth of its steps, with noise."""
+    (step, change), rng = SYSTEMS[name], np.random.default_rng(seed)
+    x, found = np.array([1.0, 1.0, 1.0]) + rng.random(3), np.zeros((steps, 3))
+    for t in range(-2000, steps):
         for _ in range(4):
-            x = x + 0.005 * np.array([10 * (x[1] - x[0]), x[0] * (28 - x[2]) - x[1], x[0] * x[1] - 8 / 3 * x[2]])
-        if t >= 0:
-            found[t] = x
-    return found + 0.3 * rng.normal(size=found.shape)
+            x = x + step * np.array(change(*x))
+        found[max(t, 0)] = x
+    return found + 0.03 * found.std(axis=0) * rng.normal(size=found.shape)
 
 
 def returns(cumulant: Any, ends: Any, gamma: float) -> Any:
