@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats
+from tdlambda.arrays import Array, Floats, aligned
 from tdlambda.core.memory import Episode, Layout, Memory, layout_of, under, with_prefix
 from tdlambda.core.model import Model
 from tdlambda.core.schedules import one
@@ -68,13 +68,14 @@ class NetworkMemory(Memory):
     ) -> None:  # fmt: skip
         self.heads = heads
         super().__init__(layout, {"scale": 1.0, **numbers}, rows)
+        self.rows = aligned(self.rows)
         self.hidden: Floats = np.ones((2, form.widths[-2] + 1))
         """The last hidden layer at x and at x', and a constant."""
         self.positions = np.arange(form.widths[-2] + 1)
         self.inputs: Floats = np.zeros((2, form.widths[0]))
         """Running means and sums of squared deviations of the inputs."""
         layers = Layers(form, "")
-        self.scratch: Array = np.zeros(layers.scratch, dtype=form.dtype)
+        self.scratch: Array = aligned(np.zeros(layers.scratch, dtype=form.dtype))
         self.sizes = np.array(layers.sizes, dtype=np.int64)
 
     @property
@@ -129,6 +130,7 @@ class NetworkMemory(Memory):
     def copy(self) -> Self:
         """An independent copy."""
         other = super().copy()
+        other.rows, other.scratch = aligned(self.rows), aligned(self.scratch)
         other.heads = None if self.heads is None else self.heads.copy()
         return other
 

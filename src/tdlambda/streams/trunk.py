@@ -4,11 +4,12 @@ With θ the parameters of the hidden layers and (W_q, b_q) those of question q's
 Every question has its own γ, λ, ρ, step sizes, unit of rewards and trace e_q over θ and its output, and learns by its
 own algorithm, from the same θ, at the same time. With u_q its change of θ, θ moves by
 
-    θ += c Σ_q u_q,    c = min(1, mean Σ_q |u_q|² / mean |Σ_q u_q|²)
+    θ += c Σ_q u_q,    c = min(1, 2 mean Σ_q |u_q|² / mean |Σ_q u_q|²)
 
-With λ = 0 and intentional steps, u_q = η δ_q ∇V_q/|∇V_q|², and for gradients of the same length this c makes the sum of
-squared errors fall as if every question moved alone: Σ_q δ_q ∇V_q·(c Σ_p u_p) = η Σ_q δ_q². Changes at right angles do
-not disturb each other (c = 1); equal ones count once (c = 1/n). One question alone is TD(λ) on a network.
+With λ = 0 and intentional steps, u_q = η δ_q ∇V_q/|∇V_q|². For gradients of the same length, the sum of squared errors
+then falls at most twice as fast as if every question moved alone, where Σ_q δ_q ∇V_q·u_q = η Σ_q δ_q². With η at most 1
+this is no faster than a stable step may. Changes at right angles do not disturb each other (c = 1); of n equal ones, two
+count. One question alone is TD(λ) on a network.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from tdlambda.core.network_memory import NetworkMemory
+from tdlambda.arrays import aligned
+from tdlambda.core.network_memory import AVERAGE, NetworkMemory
 from tdlambda.features import Network
 from tdlambda.learners.learner import Array, Learner
 
@@ -40,11 +42,16 @@ class Trunk:
         memories = [self._memory(one) for one in self.learners]
         first = memories[0]
         self.states: Array = np.zeros(len(memories), first.record.dtype)
-        self.rows: Array = np.stack([memory.rows for memory in memories])
+        self.rows: Array = aligned(np.stack([memory.rows for memory in memories]))
         self.net = first.inputs, first.scratch, first.sizes
         size = int(first.sizes[-1])
         self.rows[:, 0, :size] = self.rows[0, 0, :size]
-        self.buffers = np.zeros((2, size), self.rows.dtype)
+        if all(one.steps == 0 and one.initial.ndim == 0 for one in self.learners):
+            own = slice(size, first.layout.size)
+            for q, one in enumerate(self.learners[1:], 1):
+                for name in {first.layout.rows[0], AVERAGE} & {*first.layout.rows}:
+                    self.rows[q, first.layout.rows.index(name), own] = one.features.initial(question=q)[own]
+        self.buffers = aligned(np.zeros((2, size), self.rows.dtype))
         for q, (one, memory) in enumerate(zip(self.learners, memories, strict=True)):
             self.states[q] = memory.record[0]
             for name in SHARED:

@@ -34,9 +34,10 @@ class Layers:
         norm = ["normalised", "back_normalised"] if self.form.layer_norm else []
         name = self.form.activation
         means = ["observe", "place"] if self.form.normalize_inputs else ["copied"]
+        scales, together = ["scaled"] if self.form.scale_rewards else [], ["added", "assign", "moved", "agreed"]
         return [
             "affine", "affine_both", "readout", *norm, name, f"{name}_slope", "back_readout", "back_affine",
-            "squares", "averaged", "added", "assign", "moved", "agreed", *means, *(["scaled"] if self.form.scale_rewards else []), "finite",
+            "squares", "averaged", *together, *means, *scales, "finite",
         ]  # fmt: skip
 
     def ahead(self, layer: int) -> int:
