@@ -1,12 +1,12 @@
 """Observations in a box: real vectors between two bounds."""
 
 import math
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.compiled import inlined, kernel
+from tdlambda.compiled import inlined
 from tdlambda.features.arguments import choice
 from tdlambda.features.encoder import Encoder, Values
 from tdlambda.features.real import entry_name, real_array
@@ -69,11 +69,7 @@ class BoxEncoder(Encoder):
         """The upper bounds (a copy)."""
         return self._high.copy()
 
-    def _require_inside(self, points: Values, flat: Values) -> None:
-        """Validate the entries of points, which are also given as one row."""
-        position = first_invalid(flat, self._bounds.reshape(-1), self._dimensions)
-        if position < 0:
-            return
+    def _refuse(self, points: Values, position: int) -> NoReturn:
         value = float(points.flat[position])
         name = entry_name(points, position)
         if math.isnan(value):
@@ -98,16 +94,6 @@ def first_outside(obs: Values, numbers: Values) -> int:
     for i in range(obs.size):
         if not numbers[BOUNDS * i + LEAST] <= obs[i] <= numbers[BOUNDS * i + MOST]:
             return i
-    return -1
-
-
-@kernel
-def first_invalid(points: Values, numbers: Values, dimensions: int) -> int:
-    """The flat position of the first invalid entry of flat points, or -1."""
-    for row in range(points.size // dimensions):
-        wrong = first_outside(points[row * dimensions : (row + 1) * dimensions], numbers)
-        if wrong >= 0:
-            return row * dimensions + wrong
     return -1
 
 

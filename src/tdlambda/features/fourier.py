@@ -82,8 +82,9 @@ class Fourier(BoxEncoder):
         return self._kernel
 
     def _fill(self, points: Values, flat: Values, values: Values) -> None:
-        self._require_inside(points, flat)
-        _fill_cosines(flat, self._kernel.numbers, self._dimensions, self.size, values)
+        wrong = _fill_cosines(flat, self._kernel.numbers, self._dimensions, self.size, values)
+        if wrong >= 0:
+            self._refuse(points, wrong)
 
 
 def encode_cosines(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
@@ -116,8 +117,15 @@ def cosines(obs: Values, numbers: Values, value: Values) -> None:
 
 
 @kernel
-def _fill_cosines(points: Values, numbers: Values, dimensions: int, size: int, values: Values) -> None:
-    """Fill in the features of each flat point."""
+def _fill_cosines(points: Values, numbers: Values, dimensions: int, size: int, values: Values) -> int:
+    """Fill in the features of each flat point.
+
+    Return the flat position of the first invalid entry, or -1.
+    """
     for row in range(points.size // dimensions):
         obs = points[row * dimensions : (row + 1) * dimensions]
+        wrong = first_outside(obs, numbers)
+        if wrong >= 0:
+            return row * dimensions + wrong
         cosines(obs, numbers, values[row * size : (row + 1) * size])
+    return -1

@@ -130,8 +130,9 @@ class TileCoder(BoxEncoder):
         return indices, np.ones(indices.shape)
 
     def _tile(self, points: Values, flat: Values, indices: Indices) -> None:
-        self._require_inside(points, flat)
-        tile_points(flat, self._kernel.numbers, self._dimensions, self.active, indices)
+        wrong = tile_points(flat, self._kernel.numbers, self._dimensions, self.active, indices)
+        if wrong >= 0:
+            self._refuse(points, wrong)
         if self.hash_size is not None:
             self._collisions += hash_tiles(indices, self.active, self.tilings, self._owner)
 

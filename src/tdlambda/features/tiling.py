@@ -64,8 +64,15 @@ def cell(point: float, tiles: float, offset: float) -> float:
 
 
 @kernel
-def tile_points(points: Values, numbers: Values, dimensions: int, active: int, indices: Indices) -> None:
-    """Fill in the tiles of each flat point."""
+def tile_points(points: Values, numbers: Values, dimensions: int, active: int, indices: Indices) -> int:
+    """Fill in the tiles of each flat point.
+
+    Return the flat position of the first invalid entry, or -1.
+    """
     for row in range(points.size // dimensions):
         obs = points[row * dimensions : (row + 1) * dimensions]
+        wrong = first_outside(obs, numbers)
+        if wrong >= 0:
+            return row * dimensions + wrong
         tile_point(obs, numbers, indices[row * active : (row + 1) * active])
+    return -1
