@@ -19,11 +19,13 @@ class Term:
     """Base class of terms: some features of one or several columns."""
 
     kind: ClassVar[str] = ""
+    numeric: ClassVar[bool] = True
+    """Whether its column is one of numbers."""
 
     @property
     def columns(self) -> tuple[Name, ...]:
         """Names of the numeric columns that it reads."""
-        return (self.column,) if hasattr(self, "column") else ()
+        return (self.column,) if self.numeric and hasattr(self, "column") else ()
 
     @property
     def size(self) -> int:
@@ -140,6 +142,7 @@ class Cycle(Term):
     periods: tuple[str | float, ...]
     harmonics: int
     kind: ClassVar[str] = "cycle"
+    numeric: ClassVar[bool] = False
 
     def __init__(self, column: Name | None, *periods: str | float, harmonics: int = 1) -> None:
         for period in periods:
@@ -152,11 +155,6 @@ class Cycle(Term):
         object.__setattr__(self, "column", column)
         object.__setattr__(self, "periods", periods)
         object.__setattr__(self, "harmonics", integer(harmonics, "harmonics", 1, 1000))
-
-    @property
-    def columns(self) -> tuple[Name, ...]:
-        """Names of the numeric columns that it reads."""
-        return ()
 
     @property
     def details(self) -> list[Any]:
@@ -188,17 +186,13 @@ class Category(Term):
     values: tuple[Any, ...] | None = None
     most: int = 16
     kind: ClassVar[str] = "category"
+    numeric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Validate the arguments."""
         object.__setattr__(self, "most", integer(self.most, "most", 1, 1_000_000))
         if self.values is not None:
             object.__setattr__(self, "values", tuple(self.values))
-
-    @property
-    def columns(self) -> tuple[Name, ...]:
-        """Names of the numeric columns that it reads."""
-        return ()
 
     @property
     def names(self) -> list[str]:
@@ -404,15 +398,11 @@ class Weekdays(Term):
     days: tuple[int, ...] = (4, 5, 6)
     profile: bool = True
     kind: ClassVar[str] = "weekdays"
+    numeric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Validate the arguments."""
         object.__setattr__(self, "days", tuple(integer(day, "days", 0, 6) for day in self.days))
-
-    @property
-    def columns(self) -> tuple[Name, ...]:
-        """Names of the numeric columns that it reads."""
-        return ()
 
     @property
     def details(self) -> list[Any]:
@@ -452,11 +442,6 @@ class Cosines(Term):
         """Validate the arguments."""
         integer(self.number, "number", 1, 1000)
         integer(self.seed, "seed", 0)
-
-    @property
-    def columns(self) -> tuple[Name, ...]:
-        """Names of the numeric columns that it reads."""
-        return ()
 
     def __str__(self) -> str:
         """A description in words."""

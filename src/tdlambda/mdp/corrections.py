@@ -24,7 +24,7 @@ Each formula is one function of numbers (ρ, π(a|s), b(a|s), c̄, ρ̄, ψ) tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, choice, fraction, not_negative, positive, real
 from tdlambda.mdp.overflow import in_range
-from tdlambda.showing import call
+from tdlambda.parameters import ByParameters
 
 CorrectionName = Literal["importance", "retrace", "vtrace", "tree", "abtd"]
 Coefficients = Callable[[Any, Any, Any, float, float, float], tuple[Any, Any]]
@@ -82,7 +82,7 @@ def abtd_psi(zeta: float, psi_0: float, psi_max: float) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class TraceCorrection:
+class TraceCorrection(ByParameters):
     """A trace coefficient with its options; where the defaults suffice, pass its name instead.
 
     Parameters
@@ -133,14 +133,6 @@ class TraceCorrection:
         if isinstance(correction, cls):
             return correction
         return cls(choice(correction, "correction", *CORRECTIONS))  # type: ignore[arg-type]
-
-    def __repr__(self) -> str:
-        """The call that builds an equal correction."""
-        return call(self, self.get_params())
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return asdict(self)
 
     @property
     def needs_behavior(self) -> bool:
