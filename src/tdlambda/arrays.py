@@ -44,6 +44,13 @@ def clipped(array: NDArray[Any], bound: float) -> NDArray[Any]:
     return np.clip(np.nan_to_num(array, nan=0.0), -bound, bound)
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def integer(value: object, name: str, low: int, high: int | None = None) -> int:
     """A Python int within [low, high], from any integer; bools are rejected.
 

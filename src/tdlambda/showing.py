@@ -63,6 +63,15 @@ def hint(name: object, known: Iterable[str], otherwise: str = "") -> str:
     return f"; {otherwise}".replace("{}", listed or "none")
 
 
+def visible(text: str) -> str:
+    """A text for a terminal, in which control characters, such as those of a column's name, are escaped.
+
+    >>> visible("flow" + chr(27) + "[31m, in m³/s")
+    'flow\\\\x1b[31m, in m³/s'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
 def counted(n: int, what: str) -> str:
     """A number of things.
 
@@ -139,6 +148,7 @@ def same(value: Any, default: Any) -> bool:
     """Whether an argument has its default value."""
     if isinstance(value, list | np.ndarray) and isinstance(default, int | float):  # one default for all
         return bool((np.asarray(value) == default).all())
+    value = tuple(value) if isinstance(value, list) and isinstance(default, tuple) else value
     return type(value) is type(default) and repr(value) == repr(default)
 
 

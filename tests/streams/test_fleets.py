@@ -102,6 +102,31 @@ def test_by_default_every_machine_is_predicted_and_scored(share: bool) -> None:
     assert horde.predict({"machine": ["A", "B"], "flow": [10.0, 50.0]})["flow"].shape == (2,)
 
 
+def test_machines_that_share_learners_are_as_good_as_their_last_day() -> None:
+    """Three levels, each with a clean day: R² of each machine by itself. A prediction for one that is not the last."""
+    rng, t, gamma = np.random.default_rng(0), np.arange(24 * 22), 1 - 1 / 12
+    y = np.outer(1 + 0.3 * np.sin(2 * np.pi * t / 24), [10, 50, 200]) * (1 + 0.01 * rng.normal(size=(t.size, 3)))
+    dates = np.datetime64("2025-01-01T00") + t
+    fleet = [
+        {"date": date, "machine": m, "y": v}
+        for date, row in zip(dates, y, strict=True)
+        for m, v in zip("ABC", row, strict=True)
+    ]
+    horde = td.Horde(None, {"y": td.Question("y", gamma=gamma, average=True)}, by="machine")
+    found = td.streams.prequential(horde, iter(fleet), baselines=[])["y"]
+    for k, level in enumerate((10, 50, 200)):
+        mine = found.rows % 3 == k
+        p, row, G, total = found.prediction[mine], found.rows[mine] // 3, np.zeros(t.size), 0.0
+        for i in range(t.size - 2, -1, -1):
+            total = (1 - gamma) * y[i + 1, k] + gamma * total
+            G[i] = total
+        some = (row >= 150) & (row < t.size - 80)
+        assert 1 - np.mean((p[some] - G[row[some]]) ** 2) / np.var(G[row[some]]) > 0.9
+        assert abs(horde.predict(by="ABC"[k])["y"] - level) < 0.4 * level
+        ahead = horde.predict({"date": dates[-1] + 1, "machine": "ABC"[k], "y": float(y[-24, k])})["y"]
+        assert abs(ahead - level) < 0.4 * level
+
+
 def test_what_is_wrong_is_said() -> None:
     horde = td.Horde(FEW, asked(), lane, by="machine").learn(iter(rows(50)))
     with pytest.raises(ValueError, match="the stream 'D' has no row yet; streams are '"):

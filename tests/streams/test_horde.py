@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda.features import Columns, Season
 
 ROWS, WIDTH = 160, 6
 RNG = np.random.default_rng(3)
@@ -196,3 +197,38 @@ def test_a_row_at_a_time_meets_gaps_repeated_times_and_far_readings_as_a_table_d
     assert rows.alarms == table.alarms
     assert rows.quality.far == table.quality.far > 0
     assert rows.quality.repeated == table.quality.repeated > 0
+
+
+@pytest.mark.parametrize(("period", "slots", "minutes"), [("day", 24, 60), ("day", 288, 5), ("week", 168, 60)])
+def test_a_season_is_what_follows_if_the_last_one_repeats(period: str, slots: int, minutes: int) -> None:
+    """Every row has a slot of its own, also where the time is at the limit of two."""
+    rng, n, gamma = np.random.default_rng(0), 2 * slots + 40, 0.9
+    date = np.datetime64("2025-01-01T00:00") + minutes * np.arange(n)
+    y = rng.normal(size=n)
+    features = Columns("y", Season("y", "date", period, slots, gamma=gamma), constant=False)
+    horde = td.Horde(features, td.Question("y", gamma=gamma), td.AutoTD)
+    horde.learn({"date": date, "y": y})
+    X = [horde._at_work("test").places[None].here.copy()]  # AutoTD gets raw numbers
+    for k in range(n, n + 5):
+        y = np.append(y, rng.normal())
+        horde.update({"date": date[0] + minutes * k, "y": y[-1]})
+        X.append(horde._at_work("test").places[None].here.copy())
+    for k, x in enumerate(X):
+        t = n - 1 + k
+        last = y[t + 1 - slots : t + 1]
+        weight = gamma ** np.arange(slots)
+        weight = weight[: int(np.argmax(weight < 1e-4)) or slots]
+        np.testing.assert_allclose(x[1], weight @ last[: weight.size] / weight.sum(), rtol=1e-9)
+        assert x[2] == last[0]
+
+
+def test_an_average_is_the_sum_in_other_units() -> None:
+    """The naive forecasts beside the learner, too: with an average, rewards are scaled but readings are not."""
+    rng, t = np.random.default_rng(0), np.arange(600)
+    y = 50 + 5 * np.sin(2 * np.pi * t / 24) + rng.normal(0, 0.2, t.size)
+    made = {}
+    for average in (False, True):
+        horde = td.Horde(None, td.Question("y", horizon=12, average=average))
+        found = td.streams.prequential(horde, {"y": y}, baselines=[])["y"]
+        made[average] = found.prediction * (1 if average else 1 / 12)
+    np.testing.assert_allclose(made[True], made[False], rtol=2e-3)  # 1e-6 apart, weights may stop elsewhere

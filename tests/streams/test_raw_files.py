@@ -124,6 +124,23 @@ def test_words_among_numbers_are_counted_and_held(tmp_path: Path) -> None:
     assert frame.quality == horde.quality
 
 
+def test_quality_is_the_same_row_by_row(tmp_path: Path) -> None:
+    """Also the order of columns with equal counts: that of the columns, not that in which cells were missing."""
+    rows: list[dict[str, Any]] = [{"flow": np.sin(k), "a": 1.0 * k, "b": 2.0 * k, "c": 3.0 * k} for k in range(120)]
+    for k, name in ((102, "c"), (105, "b"), (107, "a")):
+        rows[k][name] = None
+    rows[110]["c"], rows[112]["b"] = "broken", "worn"
+    one, whole = (td.Horde(None, td.Question("flow", horizon=4)) for _ in range(2))
+    for row in rows:
+        one.update(row)
+    whole.learn(iter(rows))
+    assert list(one.quality.missing) == list(whole.quality.missing) == ["a", "b", "c"]
+    assert str(one.quality) == str(whole.quality)
+    one.save(tmp_path / "one")
+    whole.save(tmp_path / "whole")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
 def test_a_missing_target_is_never_filled() -> None:
     """Its step is skipped: the learner is that of a stream without the step into the missing row."""
     y = np.sin(np.arange(300) / 5)

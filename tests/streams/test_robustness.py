@@ -106,6 +106,17 @@ def test_ten_temperatures_of_0_kelvin_raise_one_alarm() -> None:
     assert kinds(y) == [(2000, "outlier")]
 
 
+def test_a_switch_whose_unit_changes_is_one_outlier_and_later_a_change() -> None:
+    """Working days: five of seven, in half hours. Repeated alarms every week would hide all others."""
+    week = np.repeat([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0], 48)
+    y = np.tile(week, 100)
+    assert kinds(y) == []
+    y[48 * 350 :] *= 1000
+    raised = kinds(y)
+    assert [kind for _, kind in raised] == ["outlier", "change"]
+    assert raised[0][0] == 48 * 350
+
+
 def test_alarms_are_one_line_for_each_column_and_kind() -> None:
     from tdlambda.streams.front import Alarm, summarised
 

@@ -107,6 +107,34 @@ def test_one_by_one_copies_files_and_streams_that_take_turns(tmp_path: Any) -> N
         one.update(x[0], 0.0, x[1], GAMMA, rho=2.0)
 
 
+def test_streams_that_share_a_learner_have_errors_of_their_own() -> None:
+    """With a learner that does not learn: the weights of each are those of a combination of its own."""
+
+    def still(several: bool) -> Stacking:
+        learner = td.AutoTD(td.features.Dense(3), experts=[td.TD(td.features.Dense(3), 1e-12, 0.0)], built_in=False)
+        return Stacking(learner, steps=60, horizon=5.0, readings=[("last", 0, 5.0), ("b", 1, 5.0)], several=several)
+
+    rng = np.random.default_rng(1)
+    both, streams = still(True), {"a": walk(), "b": 100 + rng.normal(size=(400, 3))}
+    kept: dict[str, Any] = {}
+    for begin in range(0, 390, 30):
+        for name, x in streams.items():
+            both.resume(kept[name]) if name in kept else both.begin()
+            some = slice(begin, begin + 30)
+            both.update_many(x[some], x[1:, 0][some], x[1:][some], gamma=GAMMA)
+            kept[name] = both.episode()
+    here = walk()[5:9]
+    for name, x in streams.items():
+        alone = still(False)
+        alone.update_many(x[:390], x[1:391, 0], x[1:391], gamma=GAMMA)
+        naive = slice(1, None)  # not the learner, which begins with the mean of what it saw first
+        both.resume(kept[name])
+        np.testing.assert_allclose(both._stack.products[naive, naive], alone._stack.products[naive, naive], rtol=0.03)
+        np.testing.assert_allclose(both.predict_many(here), both.predict_elsewhere(here, kept[name]))
+    assert both.steps == 780
+    np.testing.assert_allclose(both.predict_elsewhere(here, None), still(False).predict_many(here), atol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("reward", "gamma", "named"), [(np.nan, 0.9, "reward"), (1.0, 7.0, "gamma"), (1.0, np.nan, "gamma")]
 )

@@ -92,7 +92,7 @@ class Sharing:
             memory[f"{self.estimate}_{name}"] = numbers[f"V_{name}"]
 
 
-def found(group: Group) -> Sharing | None:
+def sharing_of(group: Group) -> Sharing | None:
     """An estimate that a group can share: one with at most half as many distinct learners as lanes."""
     first = group.learners[0]
     model, rule = first.model, first.model.rule

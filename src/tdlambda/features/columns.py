@@ -8,6 +8,7 @@ from typing import Any
 
 from tdlambda.arrays import integer, positive
 from tdlambda.features.terms import Name, Number, Term, of_plain, plain
+from tdlambda.showing import visible
 
 
 @dataclass(frozen=True, init=False)
@@ -81,7 +82,7 @@ class Columns:
         lines += [("constant", "1")] * self.constant + [("together", str(self.size))]
         lines += [("sets of leading features", ", ".join(map(str, self.nested)))] * bool(self.nested)
         width = max(30, *(len(text) for text, _ in lines))
-        return "\n".join(f"{text:{width}} {size:>8}" for text, size in lines)
+        return visible("\n".join(f"{text:{width}} {size:>8}" for text, size in lines))
 
     def get_params(self) -> dict[str, Any]:
         """The arguments as plain data, from which `of_params` rebuilds the object."""

@@ -159,10 +159,9 @@ def remember(plan: RowPlan, memory: Floats, k: int, v: float, times: Floats) -> 
 
 @part
 def slot_of(plan: RowPlan, k: int, times: Floats) -> int:
-    """The slot of a time."""
-    phase = (times[plan.season_time[k]] - MONDAY) / plan.season_period[k]
-    n = plan.season_slots[k]
-    return min(int((phase - math.floor(phase)) * n), n - 1)
+    """The slot that begins nearest to a time; whole seconds are exact, so times at the limit of slots never stray."""
+    t, period, n = times[plan.season_time[k]] - MONDAY, plan.season_period[k], plan.season_slots[k]
+    return math.floor((t - math.floor(t / period) * period) * n / period + 0.5) % n
 
 
 @part

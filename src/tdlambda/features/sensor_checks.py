@@ -44,7 +44,7 @@ def check(s: Floats, v: float, first: bool) -> int:
             s[IS_FAR] = 1.0
             if again and v == s[FAR]:
                 s[SAME] += 1.0
-                return 2 if s[SAME] == STUCK_FOR else 0
+                return 2 if s[SAME] == max(STUCK_FOR, 4.0 * s[LONGEST_SAME]) else 0
             s[FAR], s[SAME] = v, 0.0
             s[FAR_RUN] += 1.0
             if s[FAR_RUN] < FAR_FOR:
@@ -54,7 +54,8 @@ def check(s: Floats, v: float, first: bool) -> int:
                 s[i] = 0.0
             s[LAST] = s[LOW] = s[HIGH] = v
             return event
-    s[FAR_RUN] = max(0.0, s[FAR_RUN] - 0.5)
+    if step > 0.0 or again:
+        s[FAR_RUN] = max(0.0, s[FAR_RUN] - 0.5)
     s[SAME] = 0.0 if again else s[SAME]
     if step == 0.0:
         s[SAME] += 1.0

@@ -189,11 +189,10 @@ _PLAIN, _NONE = frozenset((float, int)), frozenset[Name]()
 def _one_row(row: Mapping[Any, Any], first: int) -> Batch:
     given = list(row.values())
     if _PLAIN.issuperset(map(type, given)):
-        matrix = np.array(given, dtype=np.float64)
         total = sum(given)  # NaN if one is
-        columns = {name: matrix[k : k + 1] for k, name in enumerate(row)}
+        columns = dict(zip(row, np.array(given, dtype=np.float64).reshape(-1, 1), strict=True))
         return Batch(columns, _NONE, first, complete=total == total)
-    columns, times = {}, []
+    columns, times = dict[Name, Array](), []
     for name, value in row.items():
         kind = type(value)
         if kind is float or kind is int:

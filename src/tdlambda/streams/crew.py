@@ -195,6 +195,14 @@ class Crew:
                 return found
         return self.alone[q]
 
+    def predict_elsewhere(self, X: Array, episodes: dict[int, Any]) -> Floats:
+        """`predict_many` for another stream than the one whose traces are in the shared learners."""
+        found = self.predict_many(X)
+        for q, one in self.alone.items():
+            if hasattr(one, "predict_elsewhere"):
+                found[:, q] = one.predict_elsewhere(X, episodes.get(q))
+        return found
+
     def predict(self, obs: Any) -> Floats:
         """Every question's prediction at one observation."""
         found = np.empty(self.n)
@@ -287,7 +295,7 @@ class Crew:
         """Learn from one transition with the learners that run alone; return the questions that diverged."""
         t, y_at, lost = s.at.item(), s.to.item(), list[int]()
         x, y = (X[t], X[y_at]) if X.ndim > 1 else (int(X[t]), int(X[y_at]))
-        reward, gamma, rho, awake = (column[0].tolist() for column in (s.reward, s.gamma, s.rho, s.awake))
+        reward, gamma, rho, awake = s.reward[0].tolist(), s.gamma[0].tolist(), s.rho[0].tolist(), s.awake[0].tolist()
         ended, cut, asleep = s.terminated.item(), s.cut.item(), self.asleep.tolist()
         for q, one in self.alone.items():
             if not awake[q] or getattr(one, "diverged_at", None) is not None:
@@ -346,7 +354,7 @@ class Crew:
             if q in episodes and holder is not None:
                 holder.resume(episodes[q])
             else:
-                one.reset()
+                getattr(one, "begin", one.reset)()
 
     def _mine(self, s: Steps, q: int) -> tuple[Ints, Bools]:
         """The transitions of one question, and before which of them its traces are reset."""

@@ -28,8 +28,7 @@ def default_learner(front: Front, question: Question, length: int, fleet: bool) 
 
     On a network, TD(λ) on it.
 
-    `length` is that of a window in rows. In a fleet that shares learners, there are no neighbours, because their open
-    predictions would be exchanged whenever the machine changes.
+    `length` is that of a window in rows. In a `fleet`, several streams share the learner.
     """
     terms = front.terms
     if isinstance(front.given, Network):
@@ -42,19 +41,20 @@ def default_learner(front: Front, question: Question, length: int, fleet: bool) 
             return auto
         compared = 0 if fleet else min(COMPARED, sum(t.size for t in terms if not isinstance(t, Cosines)))
         scales, more = Scales.of([question], [length]), dict[str, Any]()
-        horizon, steps, gamma = 1.0, int(scales.steps[0]), float(question.discount)  # type: ignore[arg-type]
+        horizon, factor, steps, gamma = 1.0, 1.0, int(scales.steps[0]), float(question.discount)  # type: ignore[arg-type]
         if question.window:
             of = "max" if question.exceeds is not None else question.of
             steps, more = length, {"of": of, "exceeds": question.exceeds}
-            horizon = float(length) if of == "sum" else 1.0
+            horizon = factor = float(length) if of == "sum" else 1.0
         elif not 0 < gamma < 1:
             return auto
-        elif not question.average:
+        else:  # the rewards of an average are scaled, the readings are not
             horizon = 1 / (1 - gamma)
+            factor = 1.0 if question.average else horizon
         known = naive(terms, question.cumulant, gamma, length) if question.exceeds is None else []
         return Stacking(
             auto, steps=steps, stride=int(scales.stride[0]), horizon=horizon, compared=compared,
-            readings=[[name, k, horizon] for name, k in known], **more,
+            readings=[[name, k, factor] for name, k in known], several=fleet, **more,
         )  # fmt: skip
 
     return make

@@ -13,6 +13,7 @@ import numpy as np
 from tdlambda.arrays import choice, confidence, fraction, integer
 from tdlambda.audits import Audit
 from tdlambda.extras import need
+from tdlambda.showing import visible
 from tdlambda.streams import baselines as rivals
 from tdlambda.streams.front import Alarm, summarised
 from tdlambda.streams.horde import CHUNK, Horde
@@ -120,7 +121,7 @@ class Prequential:
             held = f", {s.level:.0%} interval covers {s.coverage:.0%}" if np.isfinite(s.coverage) else ""
             lines.append(f"  Bellman error {s.bellman:.4g}{held}")
             lines += [f"  {remark}" for remark in s.remarks()]
-        return "\n".join([*lines, *self.said()])
+        return visible("\n".join([*lines, *self.said()]))
 
     def said(self) -> list[str]:
         """What was missing in the rows, and one line for each column and kind of alarm."""

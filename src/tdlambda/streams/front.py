@@ -16,6 +16,7 @@ from tdlambda.features.row_plan import row_plan, times_of
 from tdlambda.features.sensor_checks import EVENTS, STUCK_FOR
 from tdlambda.features.terms import Name
 from tdlambda.learners.learner import Array
+from tdlambda.showing import visible
 from tdlambda.streams.batch import LARGEST, Batch
 
 FEW = 64
@@ -38,7 +39,7 @@ class Alarm:
 
     def __str__(self) -> str:
         """The anomaly as a phrase, with its row and name."""
-        return f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}"
+        return visible(f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}")
 
 
 def summarised(alarms: Iterable[Alarm]) -> list[str]:
@@ -149,7 +150,7 @@ class Front:
         if len(rows) == 1:
             columns = rows.columns if rows.complete else {n: rows.numbers(n, "features") for n in self.columns}
             one = [columns[name].item() for name in self.columns]
-            raw, good = np.array([one], dtype=np.float64), all(-LARGEST < v < LARGEST for v in one)
+            raw, good = np.array([one], dtype=np.float64), _moderate(one, rows.complete)
         else:
             raw = np.empty((len(rows), len(self.columns)))
             for c, name in enumerate(self.columns):
@@ -212,11 +213,12 @@ class Front:
             plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.window,
             self.flags, events,
         )  # fmt: skip
-        alarms = [Alarm(rows.first + t, self.columns[c], EVENTS[k]) for t, c, k in events[:found].tolist()]
+        said = events[:found].tolist() if found else ()
+        alarms = [Alarm(rows.first + t, self.columns[c], EVENTS[k]) for t, c, k in said]
         if isinstance(self.features, Encoder):
             return self._encoded(raw[:, self.seen_at]), alarms
         if not self.sparse:
-            return plain(out, np.float64), alarms
+            return out, alarms
         return self._joined(out, [self._sparse(term, rows, z) for term in self.sparse]), alarms
 
     def _sparse(self, term: Any, rows: Batch, z: Floats) -> tuple[int, Ints, Floats]:
@@ -306,6 +308,13 @@ class Front:
         lengths = [memory[a] for a, t in zip(plan.season_at, plan.season_time, strict=True) if t < 0]
         if not (memory[0] < plan.depth and memory[1] <= plan.depth and all(p <= history.RING for p in lengths)):
             raise ValueError("its position in the history of readings is out of range")
+
+
+def _moderate(values: list[float], complete: bool) -> bool:
+    """Whether all values are numbers below the bound; `complete` if they are known to be numbers."""
+    if complete:
+        return min(values, default=0.0) > -LARGEST and max(values, default=0.0) < LARGEST
+    return all(-LARGEST < v < LARGEST for v in values)
 
 
 def refuse_missing(name: Name, row: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tdlambda.arrays import choice, confidence, integer, positive
+from tdlambda.arrays import Floats, choice, confidence, integer, positive
 from tdlambda.auto import AutoTD
 from tdlambda.features import Columns, Encoder, Network
 from tdlambda.features.terms import Name
@@ -185,11 +185,17 @@ class Horde:
                 return self._taker.first_guess(from_rows(list(self._early), 0))
             state = self._at_work("predict")
             if row is None:
-                key = self._taker.key(state, by)
-                found = self._taker.crew(state, key).predict(state.places[key].here).tolist()
+                found = self._here(state, self._taker.key(state, by)).tolist()
             else:
                 found = self._taker.peek(state, row, by)
         return dict(zip(self.questions, found, strict=True))
+
+    def _here(self, state: State, key: Any) -> Floats:
+        """The predictions at the last row of a stream."""
+        place = state.places[key]
+        if self._taker.following.by is None:
+            return self._taker.crew(state, key).predict(place.here)
+        return self._taker.predicted(state, key, place.obs[-1:])[0]
 
     def interval(self, level: float = 0.9, *, by: Any = None) -> dict[str, tuple[float, float]]:
         """For each question, an interval that contains its answer with probability `level`, in (0, 1).
@@ -208,7 +214,7 @@ class Horde:
                 return dict.fromkeys(self.questions, (-np.inf, np.inf))
             state = self._at_work("interval")
             key = self._taker.key(state, by)
-            v = self._taker.crew(state, key).predict(state.places[key].here)
+            v = self._here(state, key)
             errors = state.errors[self._taker.crew_key(key)]
             limits = [errors.limits(q, level) for q in range(len(self.questions))]
         found = [(float(m + low), float(m + high)) for m, (low, high) in zip(v, limits, strict=True)]

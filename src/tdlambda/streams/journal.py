@@ -146,6 +146,12 @@ class Chunk:
                 lost += self._teach(state, key, self.crews[key], taught, np.inf)
         return lost, episodes
 
+    def kept(self) -> None:
+        """Release what is not needed to learn the chunk again, and copy what the next chunk overwrites."""
+        self.errors, self.open, self.made = {}, {}, {}
+        if self.steps.reward.base is not None:
+            self.steps = self.steps.copied()
+
     def _watched(
         self, state: State, crew: Crew, run: Run, record: Record | None, taught: dict[Any, list[int]]
     ) -> list[Loss]:  # fmt: skip
@@ -266,11 +272,8 @@ class Journal:
         if page.state is None or page.steps + n > REPLAYED or not page.restores:
             self._page = _Page(state, {}, (), 0, False)
         else:
-            kept = Chunk(
-                chunk.X, chunk.steps.copied(), chunk.runs, chunk.lessons, chunk.shared, chunk.singly, chunk.number,
-                chunk.stream, chunk.episodes, chunk.crews,
-            )  # fmt: skip
-            self._page = _Page(state, page.restores, (*page.log, kept), page.steps + n, False)
+            chunk.kept()
+            self._page = _Page(state, page.restores, (*page.log, chunk), page.steps + n, False)
         return True
 
     def _recover(self) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from tdlambda.features.terms import Name
+from tdlambda.showing import visible
 from tdlambda.streams.batch import Batch
 
 SHOWN = 3
 """Number of columns that are named."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Quality:
     """Counts of what was wrong with the rows so far; printed as one line."""
 
@@ -49,10 +50,10 @@ class Quality:
             if n:
                 lost[name] = lost.get(name, 0) + n
         if lost:
-            missing = {**missing, **{name: missing.get(name, 0) + n for name, n in lost.items()}}
+            missing = _added(batch, missing, lost)
         if batch.unreadable:
-            bad = {**bad, **{name: bad.get(name, 0) + r.size for name, r in batch.unreadable.items() if r.size}}
-            examples = {**batch.examples, **examples}
+            bad = _added(batch, bad, {name: rows.size for name, rows in batch.unreadable.items()})
+            examples = {name: examples.get(name, batch.examples.get(name, "")) for name in bad}
         return Quality(
             self.rows + len(batch), missing, bad, examples, self.gaps + gaps, self.repeated + repeated, self.far + far
         )
@@ -70,10 +71,11 @@ class Quality:
         if self.gaps:
             parts.append(f"{self.gaps:,} gap{'s' * (self.gaps != 1)} in time")
         if self.repeated:
-            parts.append(f"{self.repeated:,} repeated time{'s' * (self.repeated != 1)}")
+            often = ", as if several streams took turns: name their column with by=" * (self.repeated > self.rows / 3)
+            parts.append(f"{self.repeated:,} repeated time{'s' * (self.repeated != 1)}{often}")
         if self.far:
             parts.append(f"{self.far:,} reading{'s' * (self.far != 1)} far outside the range, not learned from")
-        return f"{self.rows:,} rows: {'; '.join(parts) or 'nothing missing'}"
+        return visible(f"{self.rows:,} rows: {'; '.join(parts) or 'nothing missing'}")
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain data; columns in pairs, because a name may be a number."""
@@ -91,6 +93,12 @@ class Quality:
             {name: str(text) for name, text in given["examples"]}, int(given["gaps"]), int(given["repeated"]),
             int(given.get("far", 0)),
         )  # fmt: skip
+
+
+def _added(batch: Batch, counts: dict[Name, int], more: dict[Name, int]) -> dict[Name, int]:
+    """The sum of counts, in the order of the columns, whatever the order of the rows that were counted."""
+    total = {name: counts.get(name, 0) + more.get(name, 0) for name in batch.columns}
+    return {name: n for name, n in total.items() if n}
 
 
 def _cells(n: int) -> str:

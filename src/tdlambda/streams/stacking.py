@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, choice, integer, not_negative
+from tdlambda.arrays import Floats, choice, flag, integer, not_negative
 from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode, under, with_prefix
+from tdlambda.core.tables import table
 from tdlambda.features import Dense
 from tdlambda.learners.episode import record, require_numbers
 from tdlambda.learners.learner import REQUIRED, Array, Learner, check_numbers, columns
@@ -23,6 +24,7 @@ from tdlambda.streams.stacking_step import (
     NEIGHBOURS,
     NUMBERS,
     Stack,
+    StackColumns,
     combine,
     follow,
 )
@@ -35,16 +37,8 @@ OF_OTHERS = 0.1
 """Prior weights, before they are normalised."""
 _SCRATCH = ("value", "distance", "nearest", "reading", "factor", "prior")
 _OPEN = ("value", "x", "step")
-
-
-class StackRow(NamedTuple):
-    """Scratch for the numbers of one transition, and for its predictions."""
-
-    reward: Floats
-    gamma: Floats
-    ended: Bools
-    followed: Bools
-    found: Floats
+_COUNTS = ("steps", "errors", "evidence", "answers", "total", "past", "past_weight", "low", "high")
+"""Numbers that each of several streams has to itself, with `products` and `weight`."""
 
 
 class Stacking(Learner):
@@ -52,7 +46,7 @@ class Stacking(Learner):
 
     The simple predictors are the running mean, readings that are themselves predictions (such as the last value, or the
     mean if the last day repeats), and the mean return of the 15 nearest of the latest rows ("stacking": Wolpert 1992;
-    Breiman 1996). A return is known up to a bootstrap by the learner after `steps` transitions, or at the end of an
+    Breiman 1996). A return is known up to a bootstrap by the combination after `steps` transitions, or at the end of an
     episode. Learning is on-policy, and γ must be constant within an episode.
 
     Parameters
@@ -74,6 +68,9 @@ class Stacking(Learner):
         such a window, the learner predicts the discounted mean with the same mean distance, γ = 1 - 2/(steps + 1).
     exceeds
         Any number: each reward is replaced by 1 if it exceeds this, else 0.
+    several
+        Whether several streams take turns (`episode`, `resume`, `begin`): each has its own running mean, errors and
+        weights; the learner and the neighbours learn from all.
 
     Examples
     --------
@@ -96,6 +93,7 @@ class Stacking(Learner):
         stride: int = 1,
         of: str = "return",
         exceeds: float | None = None,
+        several: bool = False,
     ) -> None:
         if not isinstance(learner, Learner) or not isinstance(learner.features, Dense):
             raise TypeError(f"learner must be a learner of vectors of readings, td.features.Dense; got {learner!r}")
@@ -106,7 +104,7 @@ class Stacking(Learner):
         self.horizon, d = not_negative(horizon, "horizon"), self.features.size
         self.readings = [(str(name), integer(k, "readings", 0, d - 1), float(factor)) for name, k, factor in readings]
         self.compared, self.of = integer(compared, "compared", 0, d), choice(of, "of", *KINDS)
-        self.exceeds = None if exceeds is None else float(exceeds)
+        self.exceeds, self.several = None if exceeds is None else float(exceeds), flag(several, "several")
         self._stack = self._first()
         self._bind()
 
@@ -142,10 +140,13 @@ class Stacking(Learner):
         return self.exceeds is not None or self.of != "return"
 
     def _bind(self) -> None:
-        rows, row, flags = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.bool_)
-        self._row = StackRow(np.zeros(1), np.zeros(1), flags.copy(), flags.copy(), np.zeros((1, 2)))
-        self._follow_rows = entry(follow, self._stack, rows, rows, rows, row, row, flags, flags, rows)
-        self._combine_rows = entry(combine, self._stack, rows, row, row)
+        """Bind machine code to the arrays, and allocate the columns of one transition."""
+        d, ones, flags = self.features.size, np.zeros((2, 1)), np.zeros((2, 1), np.bool_)
+        x, found = np.zeros((2, 1, d)), np.zeros((2, 1, 2))
+        self._row = StackColumns(*x, found[0], *ones, *flags, found[1])
+        self._table, self._row_table = table(self._stack), table(self._row)
+        self._follow_rows = entry(follow, self._table, self._row_table)
+        self._combine_rows = entry(combine, self._table, x[0], ones[0], ones[1])
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
@@ -158,10 +159,18 @@ class Stacking(Learner):
         learned = self.learner.predict_many(observations)
         return self._combined(np.ascontiguousarray(observations, dtype=np.float64), learned)
 
-    def _combined(self, X: Floats, learned: Floats) -> Floats:
+    def _combined(self, X: Floats, learned: Floats, stack: Any = None) -> Floats:
         found = np.empty(len(X))
-        self._combine_rows(self._stack, X, np.ascontiguousarray(learned), found)
+        self._combine_rows(stack or self._table, X, np.ascontiguousarray(learned), found)
         return found
+
+    def predict_elsewhere(self, observations: Any, episode: Episode | None) -> Floats:
+        """The predicted return of observations of another of several streams, where `episode` is; None if it is new."""
+        X, s = np.ascontiguousarray(observations, dtype=np.float64), self._stack
+        if self.several:
+            s = s._replace(products=s.products.copy(), weight=s.weight.copy(), number=s.number.copy())
+            _enter_stream(s, episode)
+        return self._combined(X, self.learner.predict_many(X), table(s))
 
     def expert_weights(self) -> dict[str, float]:
         """The weight of each predictor; the weights sum to 1."""
@@ -176,7 +185,7 @@ class Stacking(Learner):
     @property
     def steps(self) -> int:
         """Number of transitions so far."""
-        return int(self._stack.number["steps"][0])
+        return int(self._stack.number["rows"][0])
 
     # ---- learning ---------------------------------------------------------------------------------------------
 
@@ -221,17 +230,17 @@ class Stacking(Learner):
         self, obs: Any, reward: float, next_obs: Any, gamma: float, terminated: bool, truncated: bool
     ) -> bool:  # fmt: skip
         """Learn from one transition without arrays; return False, without any change, if it needs them."""
-        learn, row = getattr(self.learner, "learn_row", None), self._row
         if self._replaces:
             check_numbers(reward, gamma, 1.0)
-        r = reward if self.exceeds is None else float(reward > self.exceeds)
-        g = gamma if self.of == "return" else self._gamma
-        learned = None if learn is None else learn(obs, r, next_obs, g, 1.0, terminated + 2 * truncated)
+            reward = reward if self.exceeds is None else float(reward > self.exceeds)
+            gamma = gamma if self.of == "return" else self._gamma
+        learn, c = getattr(self.learner, "learn_row", None), self._row
+        learned = None if learn is None else learn(obs, reward, next_obs, gamma, 1.0, terminated + 2 * truncated)
         if learned is None:
             return False
-        row.reward[0], row.gamma[0], row.ended[0], row.followed[0] = r, g, terminated, not (terminated or truncated)
-        X, Y = np.ascontiguousarray(obs[None]), np.ascontiguousarray(next_obs[None])
-        self._follow_rows(self._stack, X, Y, learned, *row)
+        c.x[0], c.y[0], c.learned[0], c.reward[0], c.gamma[0] = obs, next_obs, learned[0], reward, gamma
+        c.ended[0], c.followed[0] = terminated, not (terminated or truncated)
+        self._follow_rows(self._table, self._row_table)
         return True
 
     def prequential(
@@ -279,7 +288,7 @@ class Stacking(Learner):
         learned = self.learner.prequential(obs, reward, next_obs, gamma, rho, terminated, truncated)  # validates them
         X, Y, r, g, v = (np.ascontiguousarray(x, dtype=np.float64) for x in (obs, next_obs, reward, gamma, learned))
         ended = np.ascontiguousarray(terminated)
-        self._follow_rows(self._stack, X, Y, v, r, g, ended, ~(ended | truncated), found)
+        self._follow_rows(self._table, table(StackColumns(X, Y, v, r, g, ended, ~(ended | truncated), found)))
         return found
 
     def reset(self) -> None:
@@ -294,12 +303,24 @@ class Stacking(Learner):
         n = int(s.number["count"][0])
         order = (int(s.number["head"][0]) + np.arange(n)) % len(s.open_step)
         found.rows.update({f"open.{k}": getattr(s, f"open_{k}")[order] for k in _OPEN})
+        if self.several:
+            found.rows.update({"own.products": s.products.copy(), "own.weight": s.weight.copy()})
+            found.numbers.update({f"own.{k}": float(s.number[k][0]) for k in _COUNTS})
         return found
+
+    def begin(self) -> None:
+        """Begin another stream."""
+        self.reset()
+        if self.several:
+            with self._guard:
+                _enter_stream(self._stack, None)
 
     def resume(self, episode: Episode) -> None:
         """Go on with an episode."""
         with self._guard:
-            rows = {name: row for name, row in episode.rows.items() if not name.startswith("open.")}
+            rows = {name: row for name, row in episode.rows.items() if not name.startswith(("open.", "own."))}
+            if self.several:
+                _enter_stream(self._stack, episode)
             self.learner.resume(episode._replace(rows=rows))
             n = len(episode.rows["open.step"]) if "open.step" in episode.rows else 0
             self._stack.number["head"], self._stack.number["count"] = 0.0, n
@@ -313,7 +334,7 @@ class Stacking(Learner):
         return {
             "learner": self.learner, "steps": self.open_steps, "horizon": self.horizon,
             "readings": [list(one) for one in self.readings], "compared": self.compared, "stride": self.stride,
-            "of": self.of, "exceeds": self.exceeds,
+            "of": self.of, "exceeds": self.exceeds, "several": self.several,
         }  # fmt: skip
 
     def _state(self) -> dict[str, Array]:
@@ -342,3 +363,13 @@ class Stacking(Learner):
         copy._restore(under("learner.", state))
         self.learner, self._stack = copy, first
         self.features = copy.features
+        self._bind()
+
+
+def _enter_stream(s: Stack, episode: Episode | None) -> None:
+    """Put what belongs to one of several streams into the arrays; that of a new one without an episode."""
+    known = episode is not None and "own.weight" in episode.rows
+    s.products[:] = episode.rows["own.products"] if known else 0.0  # type: ignore[union-attr]
+    s.weight[:] = episode.rows["own.weight"] if known else s.prior  # type: ignore[union-attr]
+    for k in _COUNTS:
+        s.number[k] = episode.numbers[f"own.{k}"] if known else 0.0  # type: ignore[union-attr]

@@ -29,11 +29,11 @@ ITERATIONS = 4
 """Changes of the weights after each error."""
 
 NUMBERS = (
-    "steps head count "  # open predictions: index of the oldest, how many
+    "steps head count "  # steps; open predictions: index of the oldest, how many
     "errors evidence "  # their number, and with forgetting
     "of scale "  # what is predicted; the factor of the learner's predictions
     "horizon stride "  # Σ γ^k; about how many steps lie between two errors
-    "stored kept "  # rows among the neighbours; whether `last` is valid
+    "stored kept rows "  # rows among the neighbours; whether `last` is valid; steps of all streams
     "answers total past past_weight low high"  # sums of answers and rewards; discounted past rewards, their range
 )
 
@@ -68,6 +68,22 @@ class Stack(NamedTuple):
     """Scratch [NEIGHBOURS, (distance, row)]"""
     number: Array
     """One record of `NUMBERS`."""
+
+
+class StackColumns(NamedTuple):
+    """Consecutive transitions."""
+
+    x: Floats
+    y: Floats
+    learned: Floats
+    """The learner's predictions at both before its update [transition, 2]."""
+    reward: Floats
+    gamma: Floats
+    ended: Bools
+    followed: Bools
+    """Whether the next transition belongs to the same episode."""
+    found: Floats
+    """Receives the predictions [transition, 2]; see `step`."""
 
 
 @part
@@ -115,6 +131,15 @@ def near(s: Stack, x: Floats) -> float:
 
 
 @part
+def combined(s: Stack) -> float:
+    """The combination of the predictions in `value`."""
+    total = 0.0
+    for k in range(s.value.size):
+        total += s.weight[k] * s.value[k]
+    return total
+
+
+@part
 def predictions(s: Stack, x: Floats, learned: float) -> float:
     """Write every predictor's prediction into `value`; return the combination."""
     n, value = s.number[0], s.value
@@ -133,10 +158,7 @@ def predictions(s: Stack, x: Floats, learned: float) -> float:
         if n.steps > 0.0:
             v = min(max(v, n.low - margin), n.high + margin)
         value[FIRST + k] = v
-    total = 0.0
-    for k in range(value.size):
-        total += s.weight[k] * value[k]
-    return total
+    return combined(s)
 
 
 @part
@@ -234,7 +256,8 @@ def note_row(s: Stack, x: Floats, reward: float, gamma: float) -> None:
     """Update the scales of distances, and the range of discounted sums."""
     n = s.number[0]
     n.steps += 1.0
-    rate = max(1.0 / n.steps, 1.0 / WINDOW)
+    n.rows += 1.0
+    rate = max(1.0 / n.rows, 1.0 / WINDOW)
     for j in range(s.near_x.shape[0]):
         d = x[j] - s.moments[0, j]
         s.moments[0, j] += rate * d
@@ -263,11 +286,12 @@ def step(
     n.count += 1.0
     note_row(s, x, reward, gamma)
     n.kept = 0.0
+    found[1] = predictions(s, y, learned[1])
     while n.count > 0.0 and ((ended and n.of == RETURN) or n.count >= H):
-        close(s, learned[1])
+        close(s, found[1])
     if not followed:
         n.count = 0.0
-    found[1] = predictions(s, y, learned[1])
+    found[1] = combined(s)
     for j in range(s.near_x.shape[0]):
         s.last[j] = y[j]
     s.last[s.near_x.shape[0]] = s.value[NEAR]
@@ -275,13 +299,10 @@ def step(
 
 
 @kernel
-def follow(
-    s: Stack, X: Floats, Y: Floats, learned: Floats, reward: Floats, gamma: Floats, ended: Bools, followed: Bools,
-    found: Floats,
-) -> None:  # fmt: skip
-    """Learn from consecutive transitions, given the learner's predictions before each update [transition, 2]."""
-    for t in range(reward.size):
-        step(s, X[t], Y[t], learned[t], reward[t], gamma[t], ended[t], followed[t], found[t])
+def follow(s: Stack, c: StackColumns) -> None:
+    """Learn from consecutive transitions."""
+    for t in range(c.reward.size):
+        step(s, c.x[t], c.y[t], c.learned[t], c.reward[t], c.gamma[t], c.ended[t], c.followed[t], c.found[t])
 
 
 @kernel

@@ -35,9 +35,11 @@ STREAMS = 2000
 MACHINES = 16
 """Number of streams that have a feature of their own."""
 ONLY: list[Any] = [None]
-NOTHING, FIRST_ROW, SECOND_ROW, NEITHER = np.arange(0), np.arange(1), np.arange(1, 2), np.zeros(2, dtype=bool)
+NOTHING, FIRST_ROW, SECOND_ROW = np.arange(0), np.arange(1), np.arange(1, 2)
 YES_NO = np.array([False]), np.array([True])
 """The streams, indices and flags of a single row that follows another."""
+APART = NOTHING, NOTHING, NOTHING, np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
+"""The same of one that follows none."""
 Finish: TypeAlias = Callable[[list[Loss], dict[Any, dict[int, Any]]], State]
 """The state after a chunk, from the learners that diverged and the traces of streams."""
 
@@ -59,8 +61,9 @@ class Links(NamedTuple):
     """Rows before and after each transition, counted from the first last row; and those after it among the new rows."""
     fresh: Bools
     """Whether each row begins a segment."""
+    begun: Bools
     ended: Bools
-    """Whether each row ends an episode, beginning with the last rows."""
+    """Whether each transition begins a segment, and whether it ends an episode."""
     stream: Ints
     """The index of each row's stream in `touched`."""
     counts: tuple[int, int, dict[Name, int] | None]
@@ -137,7 +140,8 @@ class Taker:
             features = default_terms(full, texts, following.time, every, targets)
             if following.by is not None and self.share:
                 kept = [term for term in features.terms if not isinstance(term, Cosines)]
-                features = Columns(*kept, Category(following.by, most=MACHINES))
+                core = features.nested[:1] if features.nested else ()
+                features = Columns(*kept, Category(following.by, most=MACHINES), nested=core)
             if not features.terms:
                 raise ValueError("features: no column has a value in the first rows; give features, or other rows")
         observed = list(self.observed or numbers) if isinstance(features, Encoder | Network) else []
@@ -229,14 +233,13 @@ class Taker:
             far = int(np.count_nonzero(lost))
             self._leave_out(front, lost[after], asked.awake)
         whole = _joined([place.obs for place in old], X)
-        begun = np.array([place.begun for place in old] + fresh.tolist(), dtype=bool)
         number = np.array([place.last.first for place in old] + [batch.first + i for i in range(n)], dtype=np.int64)
         waiting, lessons = self._lessons(state, touched, links.stream, X, batch, asked.reward, after, fresh)
         crews = {self.crew_key(key): None for key in touched}
         new = {key: state.crews.get(key) or self._new_crew(state.front, state.following.usual) for key in crews}
         if taught := next(iter(new.values())).taught(self.windows.where):
             asked.awake[:, taught] = False
-        steps = Steps(links.at, to, *asked[:4], links.ended[to], begun[links.at], asked.awake)
+        steps = Steps(links.at, to, *asked[:4], links.ended, links.begun, asked.awake)
         in_turn = bool(taught) and isinstance(self.features, Network)  # their lessons change what the others learn with
         chunk = Chunk(
             whole, steps, self._runs(touched, links.stream, after), lessons,
@@ -270,8 +273,11 @@ class Taker:
         found = following.step(only.last, batch) if alone else None  # type: ignore[union-attr]
         if only is not None and found is not None:
             fresh, gaps, same = found[0] or only.fresh, *found[1:]
-            pair = (NOTHING, NOTHING, NOTHING) if fresh else (FIRST_ROW, SECOND_ROW, FIRST_ROW)
-            return Links(ONLY, ONLY, [only], batch, *pair, YES_NO[fresh], NEITHER, FIRST_ROW, (gaps, same, None))
+            how = APART if fresh else (FIRST_ROW, SECOND_ROW, FIRST_ROW, YES_NO[only.begun], YES_NO[False])
+            at, to, after, begun, ended = how
+            return Links(
+                ONLY, ONLY, [only], batch, at, to, after, YES_NO[fresh], begun, ended, FIRST_ROW, (gaps, same, None)
+            )
         keys = following.streams(batch)
         last, filled = state.places.get(keys[0]), 0
         if following.time is not None:
@@ -290,7 +296,9 @@ class Taker:
         index = {key: i for i, key in enumerate(touched)}
         stream = np.zeros(len(keys), dtype=np.int64) if len(touched) == 1 else np.array([index[key] for key in keys])
         times: Any = {following.time: filled} if filled else None
-        return Links(keys, touched, old, rows, prev[to], to, to - k, cut[k:], ended, stream, (gaps, same, times))
+        at, fresh = prev[to], cut[k:]
+        begun = np.array([place.begun for place in old] + fresh.tolist(), dtype=bool)
+        return Links(keys, touched, old, rows, at, to, to - k, fresh, begun[at], ended[to], stream, (gaps, same, times))
 
     def _places(
         self, state: State, links: Links, batch: Batch, memory: Floats, X: Array, episodes: dict[Any, dict[int, Any]],
@@ -396,16 +404,22 @@ class Taker:
             found.append(self._predicted(state, keys, X, one))
         return found[0].tolist() if one else list(np.concatenate(found).T)
 
+    def predicted(self, state: State, key: Any, X: Array) -> Floats:
+        """Predictions at observations of a stream [observation, question]."""
+        crew = self.crew(state, self._known(state, key))
+        if not self.share or self.following.by is None or key == state.loaded:
+            return crew.predict_many(X)
+        return crew.predict_elsewhere(X, state.places[key].episodes if key in state.places else {})
+
     def _predicted(self, state: State, keys: list[Any], X: Array, one: bool) -> Floats:
-        if one:
-            return self.crew(state, self._known(state, keys[0])).predict(X[0] if X.ndim > 1 else int(X[0]))
-        if self.share or self.following.by is None:
-            return self.crew(state, None).predict_many(X)
+        if self.following.by is None:
+            crew = self.crew(state, None)
+            return crew.predict(X[0] if X.ndim > 1 else int(X[0])) if one else crew.predict_many(X)
         found = np.empty((len(X), len(self.questions)))
         for key in dict.fromkeys(keys):
             mine = [i for i, k in enumerate(keys) if k == key]
-            found[mine] = self.crew(state, self._known(state, key)).predict_many(X[mine])
-        return found
+            found[mine] = self.predicted(state, key, X[mine])
+        return found[0] if one else found
 
     def _known(self, state: State, key: Any) -> Any:
         return key if self.share or key in state.places else self.key(state, key)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tdlambda.lab.cli.output import console
+from tdlambda.showing import visible
 
 if TYPE_CHECKING:
     from tdlambda.streams import Horde, Prequential
@@ -193,7 +194,7 @@ def _report(horde: Horde, result: Prequential, page: Path, json: bool, follow: b
         print(result.to_json())
     else:
         console.print(str(horde.features), markup=False)
-        console.print(str(result), markup=False, soft_wrap=True)
+        console.print(_with_options(str(result)), markup=False, soft_wrap=True)
         _say(horde, json)
     result.page(page)
     if not json:
@@ -242,4 +243,5 @@ def _say_one(horde: Horde, found: dict[str, Any], limits: dict[str, Any], json: 
         return
     for name, value in found.items():
         band = f" ({limits[name][0]:.4g} to {limits[name][1]:.4g})" if name in limits else ""
-        console.print(f"after row {horde.rows:,}, {f'{stream}, ' if of else ''}{name}: {value:.5g}{band}", markup=False)
+        where = visible(f"after row {horde.rows:,}, {f'{stream}, ' if of else ''}{name}")
+        console.print(f"{where}: {value:.5g}{band}", markup=False)
