@@ -3,7 +3,8 @@
     python benchmarks/networks.py [--sizes 64 128 256] [--agents] [--cold]
 
 One thread. The numbers are processor times in this run, alternating, the best of several rounds. "bound" is a pass that
-reads and writes as many numbers as an update must: the parameters three times, the traces twice, both written once.
+reads and writes as many numbers as an update must: the parameters three times, the traces twice, both written once. Its
+arrays begin at a cache line, as those of learners do.
 With --agents, the actor-critic in Gymnasium beside the same algorithm in PyTorch, the environment's own time included,
 and in a compiled world; with --cold, the first update of a fresh process without a cache.
 """
@@ -26,6 +27,7 @@ import numba  # noqa: E402, after the number of threads
 import numpy as np  # noqa: E402
 
 import tdlambda as td  # noqa: E402
+from tdlambda.arrays import aligned  # noqa: E402
 
 INPUTS, GAMMA, LAM = 17, 0.99, 0.8
 TORCH = "torch==2.13.0"
@@ -163,7 +165,7 @@ def updates(sizes: list[int]) -> None:
     for units in sizes:
         one, many = ours(units, td.steps.ObGD())
         size = td.Network(INPUTS, (units, units)).size
-        w, e = np.ones(size, np.float32), np.zeros(size, np.float32)
+        w, e = aligned(np.ones(size, np.float32)), aligned(np.zeros(size, np.float32))
         functions: dict[str, Any] = {"bound": (lambda n, w=w, e=e: bare(w, e, n), 2000)}
         functions |= {"update": (one, 3000), "update_many": (many, 3000)}
         for name, make, n, package in (("PyTorch", pytorch, 200, TORCH), ("lax.scan", jax_scan, 2000, "jax")):

@@ -4,9 +4,10 @@
 
 Questions are the discounted sums of every reading and of the reward, each with γ of 0.5, 0.9 and 0.98, all from raw
 observations, with λ = 0.8 and 64 × 64 units: on MountainCar, CartPole and Acrobot under fixed policies, and on noisy
-readings of the systems of Lorenz and Rössler. A cell is the mean squared error of predictions at 10,000 rows of another
-run, against the returns that followed there, divided by the variance of these: mean over questions and seeds, after 1 %,
-10 % and all of the rows, for one network and for a network each; then the processor time of a row, and the ratio of both.
+readings of the systems of Lorenz and Rössler. A cell is the mean squared error of predictions at 10,000 rows of
+another run, against the returns that followed there, divided by the variance of these: mean over questions and
+seeds, after 1 %, 10 % and all of the rows, for one network and for a network each; then the processor time of a row,
+and the ratio of both.
 """
 
 import argparse

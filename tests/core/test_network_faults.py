@@ -44,6 +44,24 @@ def test_learning_from_extreme_numbers(size: float, reward: float, tmp_path: Pat
     assert td.load(tmp_path / "v").predict(size * x[0]) == v.predict(size * x[0])
 
 
+@pytest.mark.interpreted
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # where NaN is looked for, uncompiled
+def test_refused_rows_change_nothing() -> None:
+    v, (x, r, y, *_) = learner(), columns(30, seed=12)
+    v.update_many(x, r, y, 0.9)
+    before = {name: array.tobytes() for name, array in v._state().items()}
+    for k, value in ((0, np.nan), (1, np.inf), (2, np.nan)):
+        given = [x.copy(), r.copy(), y.copy()]
+        given[k][7, ...] = value
+        with pytest.raises(ValueError, match="must be finite; got (nan|inf)"):
+            v.update_many(*given, 0.9)
+        with pytest.raises(ValueError, match="must be finite; got (nan|inf)"):
+            v.update(given[0][7], given[1][7], given[2][7], 0.9)
+    with pytest.raises(ValueError, match="must have the shape"):
+        v.update_many(x[:, :2], r, y[:, :2], 0.9)
+    assert before == {name: array.tobytes() for name, array in v._state().items()}
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_the_unit_of_rewards_does_not_matter(scale: float) -> None:
     v, w = learner(), learner()

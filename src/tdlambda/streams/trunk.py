@@ -6,10 +6,10 @@ own algorithm, from the same θ, at the same time. With u_q its change of θ, θ
 
     θ += c Σ_q u_q,    c = min(1, 2 mean Σ_q |u_q|² / mean |Σ_q u_q|²)
 
-With λ = 0 and intentional steps, u_q = η δ_q ∇V_q/|∇V_q|². For gradients of the same length, the sum of squared errors
-then falls at most twice as fast as if every question moved alone, where Σ_q δ_q ∇V_q·u_q = η Σ_q δ_q². With η at most 1
-this is no faster than a stable step may. Changes at right angles do not disturb each other (c = 1); of n equal ones, two
-count. One question alone is TD(λ) on a network.
+With λ = 0 and intentional steps, u_q = η δ_q ∇V_q/|∇V_q|². For gradients of the same length, the sum of squared
+errors then falls at most twice as fast as if every question moved alone, where Σ_q δ_q ∇V_q·u_q = η Σ_q δ_q². With η
+at most 1 this is no faster than a stable step may. Changes at right angles do not disturb each other (c = 1); of n
+equal ones, two count. One question alone is TD(λ) on a network.
 """
 
 from __future__ import annotations
