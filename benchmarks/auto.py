@@ -36,7 +36,7 @@ def measured(task: Any, steps: int, repeats: int) -> dict[str, float]:
     make: Callable[[], list[Any]] = lambda: [  # noqa: E731
         td.TrueOnlineTD(task.features, a / norm, z, on_divergence="flag") for a, z in pairs
     ]
-    job = checked(task, make(), [1], steps, 1, None, None if task.mdp is not None else _nowhere(task), (), 96)
+    job = checked(task, make(), [1], steps, 1, None, None if task.mdp is not None else _nowhere(task), ())
     chunk = Stream(task, 1).take(steps)
 
     def engine() -> Callable[[], Any]:

@@ -8,7 +8,6 @@ Each line is a snapshot of one run: the mean λ over states as a bar, the value 
 import argparse
 
 import tdlambda as td
-from tdlambda.lab.cli.output import console
 
 MOMENTS = (0, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 
@@ -23,13 +22,13 @@ def main() -> None:
     ring = td.make("RingWorld-v0")
     v = td.TrueOnlineTD(ring.features, options.alpha, td.rules.Meta(options.kappa))
     history = td.report.follow(ring, v, MOMENTS[-1], MOMENTS, seed=1)
-    console.print("   steps  mean λ                  error  λ of states 1 to 9")
+    print("   steps  mean λ                  error  λ of states 1 to 9")
     for steps, lams, error in zip(history.steps, history.lambdas[:, 1:10], history.error, strict=True):
         shown = " ".join(f"{lam:.1f}" for lam in lams)
-        console.print(f"{steps:>8}  {lams.mean():.2f} {'█' * round(12 * lams.mean()):<12} {error:>9.6f}  {shown}")
+        print(f"{steps:>8}  {lams.mean():.2f} {'█' * round(12 * lams.mean()):<12} {error:>9.6f}  {shown}")
     if options.plot:
         history.plot(options.plot)
-        console.print(f"The figure is in {options.plot}")
+        print(f"The figure is in {options.plot}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The shape of the package: names occur once, functions stay short, and no floor reaches up."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ DECLARED = ("algorithms/", "rules/", "steps/", "lab/reproduction/declarations.py
 COMMANDS = "lab/cli/"
 """Commands: an argument is an option with its help, so only their bodies count."""
 STEPS = {
-    "auto/transition.py advance_by", "control/driver.py learn", "control/value_steps.py transition",
+    "auto/transition.py advance_by", "control/driver.py learn",
     "features/row_history.py run",
 }  # fmt: skip
 """Compiled steps that read every part of a transition and of a learner: tuples would be built and taken apart again."""
@@ -59,4 +60,17 @@ def test_modules_are_imported_by_statements_that_the_linter_sees() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module")
         and node.args and "tdlambda" in ast.unparse(node.args[0])
     ]  # fmt: skip
+    assert not found, "\n".join(found)
+
+
+def test_documents_and_examples_import_no_module_inside_a_package() -> None:
+    root = SRC.parent.parent
+    pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "examples").glob("*.py")]
+    private = re.compile(r"(?:from|import) (tdlambda(?:\.\w+)+)")
+    found = [
+        f"{page.relative_to(root)}: {name}"
+        for page in pages
+        for name in private.findall(page.read_text(encoding="utf-8"))
+        if not SRC.joinpath(*name.split(".")[1:], "__init__.py").exists()
+    ]
     assert not found, "\n".join(found)

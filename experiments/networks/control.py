@@ -1,18 +1,20 @@
 """Return of agents with networks in Gymnasium environments, with their default settings.
 
-    python experiments/networks/control.py [--seeds 10] [--only ENV …] [--agents "actor-critic" "Q(λ)"]
+    python experiments/networks/control.py [--seeds 10] [--only ENV …] [--agents "actor-critic" "Q(λ)"] [--out FILE]
 
 A cell is the mean undiscounted return of the episodes that end in the last fifth of the steps: mean ± two standard
 errors over seeds; then the mean return in each tenth. γ = 0.99. The actor-critic is `td.ActorCritic.for_env(env,
 td.Network(…))`, stream AC(λ) with λ = 0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01
 over the first fifth; "λ-greedy critic" is the actor-critic with `lam="greedy"` for the critic, which does not run in
 compiled worlds. CartPole and Acrobot run in those, the others step by step. Networks have 64 × 64 units, in runs of
-2·10⁶ steps 128 × 128. An environment that is not installed is named with the command that installs it.
+2·10⁶ steps 128 × 128. An environment that is not installed is named with the command that installs it. Each run is
+added to the file of `--out`, a line of JSON; runs that are there already are not made again.
 """
 
 import argparse
+import json
 import sys
-import time
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -61,15 +63,26 @@ def episodes(name: str, agent: Any, steps: int, seed: int) -> tuple[Any, Any]:
     return end, length if name == "CartPole-v1" else np.where(length < 500, 1 - length, -500.0)
 
 
+def made(out: Path | None) -> dict[tuple[Any, ...], list[float]]:
+    """The runs in a file: environment, agent, steps, seed → `returns`."""
+    if out is None or not out.exists():
+        return {}
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    return {(row["environment"], row["agent"], row["steps"], row["seed"]): row["returns"] for row in rows}
+
+
 def main() -> None:
     about = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     about.add_argument("--seeds", type=int, default=10)
+    about.add_argument("--first", type=int, default=0, help="the first seed")
     about.add_argument("--steps", type=int, default=None, help="instead of those of each environment")
     about.add_argument("--only", nargs="*", default=list(STEPS), help="names of environments")
     about.add_argument("--agents", nargs="*", default=["actor-critic", "Q(λ)"])
+    about.add_argument("--out", type=Path, help="file that keeps each run")
     given = about.parse_args()
-    print("| environment | steps | agent | return in the last fifth | in each tenth | steps per second |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    runs = made(given.out)
+    print("| environment | steps | agent | return in the last fifth | in each tenth |")
+    print("| --- | --- | --- | --- | --- |")
     for name in given.only:
         steps = given.steps or STEPS[name]
         try:
@@ -79,14 +92,19 @@ def main() -> None:
             continue
         hidden = (128, 128) if steps > 10**6 else (64, 64)
         for kind in [one for one in agents(env, hidden, steps, 0) if one in given.agents]:
-            begun = time.perf_counter()
-            found = np.array(
-                [returns(name, agents(env, hidden, steps, seed)[kind], steps, seed) for seed in range(given.seeds)]
-            )
-            pace = steps * given.seeds / (time.perf_counter() - begun)
+            seeds = range(given.first, given.first + given.seeds)
+            for seed in seeds:
+                key = (name, kind, steps, seed)
+                if key not in runs:
+                    runs[key] = returns(name, agents(env, hidden, steps, seed)[kind], steps, seed)
+                    if given.out is not None:
+                        row = {"environment": name, "agent": kind, "steps": steps, "seed": seed, "returns": runs[key]}
+                        with given.out.open("a") as file:
+                            print(json.dumps(row), file=file)
+            found = np.array([runs[name, kind, steps, seed] for seed in seeds])
             error = 2 * found[:, 0].std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
             tenths = " ".join(f"{mean:.0f}" for mean in np.nanmean(found[:, 1:], axis=0))
-            print(f"| {name} | {steps:,} | {kind} | {found[:, 0].mean():.0f} ± {error:.0f} | {tenths} | {pace:,.0f} |")
+            print(f"| {name} | {steps:,} | {kind} | {found[:, 0].mean():.0f} ± {error:.0f} | {tenths} |")
             sys.stdout.flush()
 
 

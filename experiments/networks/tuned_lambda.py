@@ -5,7 +5,7 @@
 Prediction on MountainCar, CartPole and Acrobot as in `prediction.py`, with three step sizes and with errors at five
 times: 1 %, 3 %, 10 %, 30 % and all of the steps. A cell is the error with this `lam` divided by that of the best of six
 fixed λ, chosen in hindsight for this task, step size and time; errors are means over seeds. All predict with averaged
-parameters. Then the mean and the largest of the ratios of each `lam`. META is not defined with ObGD.
+parameters. Then the mean and the largest of the ratios of each `lam`.
 """
 
 import argparse
@@ -57,9 +57,6 @@ def main() -> None:
             best = np.min([mean(lam) for lam in LAMBDAS], axis=0)
             cells = []
             for lam in given.lam:
-                if lam == "meta" and name == "ObGD()":  # both declare κ
-                    cells.append("-")
-                    continue
                 ratio = mean(lam if lam.isalpha() else float(lam)) / best
                 ratios[lam] += list(ratio)
                 cells.append(" / ".join(f"{r:.2f}" for r in ratio))

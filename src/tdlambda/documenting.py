@@ -27,7 +27,7 @@ def complete(kind: type[Any]) -> None:
     found: list[tuple[str, str]] = []
     for names, said in own.items():
         see = _SEE.fullmatch(said)
-        base = _found(kind, see[1]) if see else None
+        base = _class_named(kind, see[1]) if see else None
         if base is None:
             found.append((names, said))
             continue
@@ -47,7 +47,7 @@ def entries(text: str) -> dict[str, str]:
     return {names: said.rstrip() for names, said in _ENTRY.findall(section[1])} if section else {}
 
 
-def _found(kind: type[Any], name: str) -> type[Any] | None:
+def _class_named(kind: type[Any], name: str) -> type[Any] | None:
     """The class of this name with described parameters: a base of `kind`, or another class that its module knows."""
     known = [*kind.__mro__[1:], getattr(sys.modules.get(kind.__module__), name, None)]
     same = (one for one in known if isinstance(one, type) and one.__name__ == name)

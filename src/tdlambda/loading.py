@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+import numpy as np
+
 from tdlambda.learners import storage
 
 _Saved = TypeVar("_Saved")
@@ -47,7 +49,7 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
     with open(path, "rb") as file:
         try:
             header, arrays = storage.contents(file)
-            found = _reader(header)(header, arrays)
+            found = _read(header, arrays)
         # A forged file can make a parser or a constructor raise anything; callers need to catch ValueError only.
         except Exception as error:
             raise ValueError(f"{path} cannot be loaded: {error}") from error
@@ -56,20 +58,18 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
     return found
 
 
-def _reader(header: dict[str, Any]) -> Any:
-    """The function that reads a file with this header; its module is imported on demand."""
-    if "learner" in header:
-        return storage.read
-    if "agent" in header:
-        from tdlambda import control  # noqa: F401  (registers its agents)
-
-        return storage.read
+def _read(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """The object in a file; the module of its class is imported on demand."""
     if "horde" in header:
         from tdlambda.streams import horde_file as hordes
 
-        return hordes.read
+        return hordes.read(header, arrays)
+    if "agent" in header:
+        from tdlambda import control  # noqa: F401  (registers its agents)
     if "curve" in header:
-        from tdlambda.runner.curve import LearningCurve
+        from tdlambda import runner  # noqa: F401  (registers its curve)
 
-        return LearningCurve.read
-    raise ValueError("its header names no learner, agent, Horde or learning curve")
+        if header["curve"] == 1:  # of version 0.2
+            arrays |= {"counts": np.array([header["params"].pop("steps"), 0]), "unfinished": np.zeros((0, 5))}
+            header["curve"] = "LearningCurve"
+    return storage.read(header, arrays)

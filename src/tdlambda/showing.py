@@ -148,6 +148,7 @@ def same(value: Any, default: Any) -> bool:
     """Whether an argument has its default value."""
     if isinstance(value, list | np.ndarray) and isinstance(default, int | float):  # one default for all
         return bool((np.asarray(value) == default).all())
+    value = tuple(value) if isinstance(value, list) and isinstance(default, tuple) else value
     return type(value) is type(default) and repr(value) == repr(default)
 
 

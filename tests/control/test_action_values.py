@@ -276,3 +276,10 @@ def test_agents_in_threads_share_a_generator_without_loss() -> None:
         thread.join()
     same.random(4 * n)
     assert rng.bit_generator.state == same.bit_generator.state
+
+
+def test_agents_and_learners_have_few_attributes() -> None:
+    """Up to 29, Python keeps the attributes of an object inline; beyond that each `update` is 50 ns slower."""
+    agent = td.Sarsa(td.features.OneHot(3), 2, 0.1)
+    assert len(vars(agent)) < 30
+    assert len(vars(agent.learner)) < 30

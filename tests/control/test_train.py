@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -16,6 +17,7 @@ import tdlambda as td
 from tdlambda import progress as bars
 from tdlambda.control.agent_traces import AgentTraces
 from tdlambda.control.worlds import EnvTask
+from tdlambda.learners import storage
 
 
 class Corridor(gym.Env[int, Any]):
@@ -66,6 +68,29 @@ def test_the_curve_is_what_happened() -> None:
     assert "500 steps" in repr(curve)
     assert not curve.interrupted
     assert np.isnan(td.control.LearningCurve().mean())
+
+
+def test_curves_are_saved_like_learners_and_those_of_0_2_load(tmp_path: Path) -> None:
+    curve = td.control.LearningCurve()
+    for reward, ended in ((1.0, False), (2.0, True), (4.0, False)):
+        curve.add(reward, 0.5, ended)
+    curve.evaluated([3.0, 5.0])
+    curve.save(tmp_path / "curve")
+    loaded = td.load(tmp_path / "curve", td.control.LearningCurve)
+    for same in (loaded, curve.clone()):
+        assert (same.steps, same.returns.tolist(), same.discounted.tolist()) == (3, [3.0], [2.0])
+        assert (same.ends.tolist(), same.unfinished, same.evaluations.tolist()) == ([2], 4.0, [[3.0, 4.0, 1.0, 2.0]])
+    rows, evaluations = np.array([[3.0, 2.0, 2.0, 2.0, 0.0]]), np.array([[3.0, 4.0, 1.0, 2.0]])
+    storage.write(
+        tmp_path / "old", {"curve": 1, "params": {"steps": 3}}, {"episodes": rows, "evaluations": evaluations}
+    )
+    old = td.load(tmp_path / "old")
+    assert (old.steps, old.returns.tolist(), old.evaluations.tolist()) == (3, [3.0], evaluations.tolist())
+    storage.write(
+        tmp_path / "short", {"curve": 1, "params": {"steps": 3}}, {"episodes": rows[:, 1:], "evaluations": evaluations}
+    )
+    with pytest.raises(ValueError, match="'episodes' must have a shape like"):
+        td.load(tmp_path / "short")
 
 
 def test_the_same_seed_gives_the_same_run_and_a_curve_can_go_on() -> None:
@@ -326,7 +351,7 @@ def test_changes_of_weights_by_other_environments_do_not_count_as_a_copys_own() 
     agent = td.Sarsa(td.features.OneHot(3), 2, alpha=0.5, lam=0.9)
     agent.update(0, 1, 1.0, 1, 0, gamma=0.9)
     traces, memory = AgentTraces(agent), agent.learner.memory
-    before, kept = memory["V_v_old"], traces.taken(1, 0)
+    before, kept = memory["V_v_old"], traces.copied(1, 0)
     memory.row("V_w")[:] += 0.25
-    traces.put(kept, 1, 0)
+    traces.restore(kept, 1, 0)
     assert memory["V_v_old"] == pytest.approx(before + 0.25)

@@ -137,6 +137,12 @@ def test_likely_names(build: Any, role: str) -> None:
     learns_the_same_or_is_refused(build, role, SAMPLE.split()[CASES.index((build, role)) % 4 :: 4])
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("role", RULE)
+def test_the_name_of_what_a_rule_returns(role: str) -> None:
+    learns_the_same_or_is_refused(rule, role, ["lam_next"])
+
+
 @pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.parametrize(("build", "role"), CASES)

@@ -226,7 +226,6 @@ def test_refused() -> None:
         (lambda: td.LSTD(net), "LSTD needs a value that is linear in features"),
         (lambda: td.MonteCarlo(net, 0.1), "MonteCarlo needs a value that is linear in features"),
         (lambda: td.TD(net, 0.1, td.rules.Meta(features=td.features.OneHot(3))), "features must be None on a network"),
-        (lambda: td.TD(net, td.steps.ObGD(), "meta"), "both declare kappa"),
         (lambda: td.TD(net, 0.1, TraceRule()), "'V.e.x' is not a prediction of V"),
         (lambda: td.QLambda(td.Network(3), 2, lam="auto"), "must not be learned with a network of action values"),
         (lambda: td.TD(net, 0.1).weights, "a network has no vector of weights"),

@@ -10,7 +10,7 @@ from pages import ROOT
 
 import tdlambda as td
 
-SCRIPT = ROOT / "docs" / "equations.py"
+SCRIPT, PAGES = ROOT / "docs" / "equations.py", ROOT / "docs" / "algorithms"
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +41,17 @@ def test_a_page_that_differs_is_noticed(script: dict[str, Any]) -> None:
     assert "w ← w + along e" in page
     assert script["renewed"](page) == page
     assert script["renewed"](page.replace("γλ ← γ' λ'", "γλ ← γ λ")) == page
+
+
+def test_the_index_has_a_row_for_every_learner() -> None:
+    rows = dict(
+        re.findall(r"^\| \[`td\.(\w+)`\]\(([\w-]+\.md)\)", (PAGES / "README.md").read_text("utf-8"), re.MULTILINE)
+    )
+    learners = {
+        name for name in td.__all__
+        if isinstance(kind := getattr(td, name), type) and issubclass(kind, td.Learner)
+        and kind not in (td.Learner, td.Algorithm, td.AutoTD)
+    }  # fmt: skip
+    assert set(rows) == learners
+    for name, page in rows.items():
+        assert f"td.{name}" in (PAGES / page).read_text("utf-8"), f"{page} does not mention td.{name}"

@@ -178,7 +178,7 @@ def test_gradient_methods_are_the_papers_equations(s: Stream, beta: float) -> No
 @given(streams())
 def test_many_features_give_what_few_do(s: Stream) -> None:
     """The list of live traces (more than 128 features) against the dense pass, tolerance 0."""
-    wide = np.zeros((len(s.X), 300))
+    wide = np.zeros((len(s.X), 130))
     wide[:, 17 : 17 + s.X.shape[1]] = s.X
     for build in (td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD, td.DirectVTD, td.VTD):
         sparse = Stream(wide, s.reward, s.gamma, s.lam, s.rho, s.alpha)

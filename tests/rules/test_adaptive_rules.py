@@ -62,7 +62,7 @@ RULES += [PublishedGreedy()]
 def test_any_learner_takes_any_rule(learner: Any, rule: Any) -> None:
     """One by one and many at once agree; λ starts at 1, stays in [0, 1] and moves; clones go on alike."""
     lake = td.make("FrozenLake-v0")
-    steps = lake.sampler(seed=3).take(4000)
+    steps = lake.sampler(seed=3).take(800)
     one, many = (learner(lake.features, 0.02, rule) for _ in range(2))
     assert one.lambda_at(0) == 1.0
     many.update_many(steps)
@@ -77,7 +77,7 @@ def test_any_learner_takes_any_rule(learner: Any, rule: Any) -> None:
     assert ((lams >= 0) & (lams <= 1)).all()
     assert (lams < 1).any()
     clone = many.clone()
-    more = lake.sampler(seed=4).take(500)
+    more = lake.sampler(seed=4).take(100)
     for v in (many, clone):
         v.update_many(more)
     np.testing.assert_array_equal(many.weights, clone.weights)

@@ -359,11 +359,11 @@ def test_a_late_worker_with_another_version_gets_no_units_and_the_others_go_on(
     path = os.pathsep.join([str(tmp_path), some.environment["PYTHONPATH"]])
     give = cluster.DaskWorkers.give
 
-    def some_of_them(crew: cluster.DaskWorkers, todo: deque[cluster.Unit]) -> None:
+    def some_of_them(workers: cluster.DaskWorkers, todo: deque[cluster.Unit]) -> None:
         """The last units, more than the others can have in hand, wait until the late worker has been looked at."""
-        looked_at = len(crew._threads) > came and not crew._looks
+        looked_at = len(workers._threads) > came and not workers._looks
         held = [] if looked_at else [todo.pop() for _ in range(min(len(todo), 2 * came + 2))]
-        give(crew, todo)
+        give(workers, todo)
         todo.extend(held)
 
     monkeypatch.setattr(cluster.DaskWorkers, "give", some_of_them)
@@ -394,18 +394,18 @@ def test_a_unit_that_workers_die_over_is_not_tried_for_ever() -> None:
     client.scheduler_comm.closed.return_value = False
     client.nthreads.side_effect = lambda: {f"worker {next(arrivals)}": 1}
     client.submit.side_effect = lambda *_, **__: Future()
-    crew = cluster.DaskWorkers(client, cluster.Order("a", {}, {}, {}, cluster._versions(provenance())), Mock())
+    workers = cluster.DaskWorkers(client, cluster.Order("a", {}, {}, {}, cluster._versions(provenance())), Mock())
     todo = deque([("fixed", 1)])
     for _ in range(4):  # Dask's own measure
-        crew._next_muster = 0.0
-        todo += crew.muster()  # somebody comes
-        crew.muster()  # and is found fit
+        workers._next_check = 0.0
+        todo += workers.check_workers()  # somebody comes
+        workers.check_workers()  # and is found fit
         assert todo == deque([("fixed", 1)])
-        crew.give(todo)
+        workers.give(todo)
         assert not todo
-    crew._next_muster = 0.0
+    workers._next_check = 0.0
     with pytest.raises(RuntimeError, match=r"methods\.fixed, seed 1: 4 workers died while running it"):
-        crew.muster()
+        workers.check_workers()
 
 
 def test_a_worker_that_comes_late_looks_at_itself(study: td.studies.Study, modules: Path) -> None:  # noqa: ARG001

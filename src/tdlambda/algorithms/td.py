@@ -70,10 +70,6 @@ class TD(Algorithm):
     def _declared(self) -> type[declare.AlgorithmDeclaration]:
         return {"accumulating": type(self), "replacing": ReplacingTD, "dutch": DutchTD}[self.traces]
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return super().get_params() | {"traces": self.traces}
-
 
 class DutchTD(declare.AlgorithmDeclaration):
     """TD(λ) with Dutch traces."""

@@ -126,7 +126,7 @@ def _steps(
     form = Form.of(reward)
     r = form.steps(reward, "reward", np.float64)
     numbers = {"gamma": form.parameter(gamma, "gamma"), "rho": form.parameter(rho, "rho")}
-    ended, cut = form.ends(terminated, truncated)
+    ended, truncates = form.ends(terminated, truncated)
     _require_valid({"reward": r}, numbers, ended)
     g, p = (np.broadcast_to(np.asarray(x), form.grid) for x in numbers.values())
     if not np.any(p):
@@ -134,7 +134,7 @@ def _steps(
     least = SEGMENTS * FOLDS
     if r.size < least:
         raise ValueError(f"an audit needs at least {least} steps; got {r.size}")
-    step = {"reward": r, "gamma": g, "rho": p, "terminated": ended, "truncated": cut}
+    step = {"reward": r, "gamma": g, "rho": p, "terminated": ended, "truncated": truncates}
     values, remarks = [], []
     for name, critic in critics.items():
         pair, remark = values_of(critic, str(name), form, observations, step)
@@ -143,7 +143,7 @@ def _steps(
         values.append(pair)
         remarks += [remark] if remark else []
     columns = () if features is None else _features(features, form, ended)
-    return AuditedSteps(values, r, g, p, ended, cut, columns), [str(name) for name in critics], remarks
+    return AuditedSteps(values, r, g, p, ended, truncates, columns), [str(name) for name in critics], remarks
 
 
 def _require_valid(steps: dict[str, Array], numbers: dict[str, Any], ended: Bools, of: str = "") -> None:

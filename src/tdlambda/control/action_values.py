@@ -109,60 +109,71 @@ class ActionValues(ValueState):
         behavior: Any, correction: str | TraceCorrection, target: str, options: Mapping[str, Any], clear: bool = False,
     ) -> None:  # fmt: skip
         self.actions = integer(actions, "actions", 1)
-        network = isinstance(features, Network)
-        algorithm = with_traces(algorithm, network)
         self.features: Any = features
-        self.algorithm, self.alpha = algorithm, alpha
-        passed = self._passed(algorithm, options)
-        if network and clear:
+        self.algorithm, self.alpha = with_traces(algorithm, isinstance(features, Network)), alpha
+        self._options, passed = dict(options), self._passed(self.algorithm, options)
+        if isinstance(features, Network) and clear:
             raise ValueError("clear must be False with a network, whose actions share their parameters")
-        linear = not isinstance(features, Network)
-        pairs: Any = Pairs(features, self.actions) if linear else features.with_outputs(self.actions)  # type: ignore
-        self._options = dict(options)
+        on_policy = self._set_policies(policy, behavior, correction)
+        if target == "sampled" and not on_policy:
+            target = "weighted"
+        own_lam = self._make_learner(lam, target, on_policy, passed)
+        self._make_form(target, on_policy, own_lam, flag(clear, "clear"))
+        self._guard = Guard("agent")
+        self._bind()
+
+    def _set_policies(self, policy: Any, behavior: Any, correction: str | TraceCorrection) -> bool:
+        """Set both policies and the correction; return whether the policies are known to be the same."""
         self.policy, self.behavior = policy, behavior
         self.correction = TraceCorrection.named(correction)
         if self.correction.name == "vtrace":
             raise ValueError('correction must not be "vtrace", which corrects state values; use "retrace"')
-        self._pi, self._b = policy_from(policy, self.actions, "policy"), None
-        if behavior is not None:
-            self._b = policy_from(behavior, self.actions, "behavior")
+        self._pi = policy_from(policy, self.actions, "policy")
+        self._b = None if behavior is None else policy_from(behavior, self.actions, "behavior")
         on_policy = self._b is None or same_policy(policy, behavior)
         if on_policy and self.correction.name == "retrace" and self.correction.c_bar >= 1:
             warnings.warn(
                 'correction: "retrace" does nothing on-policy, where ρ = 1 and min(1, ρ) = 1; pass behavior= another '
                 "policy, or leave correction out",
-                stacklevel=4,  # the caller of a subclass, past both constructors and the check of arguments
+                stacklevel=5,  # the caller of a subclass, past both constructors and the check of arguments
             )
-        if target == "sampled" and not on_policy:
-            target = "weighted"
-        corrects = target == "greedy" or (target != "peng" and not (on_policy and self.correction.name == "importance"))
-        rule = as_rule(lambda_table(lam, self.features, self.actions))
+        return on_policy
+
+    def _make_learner(self, lam: Any, target: str, on_policy: bool, passed: dict[str, Any]) -> bool:
+        """Make the learner with traces, of pairs or of a network; return whether λ has features of its own."""
+        features, network = self.features, isinstance(self.features, Network)
+        rule = as_rule(lambda_table(lam, features, self.actions))
         if rule.learns() and (network or target == "peng"):
             where = "a network of action values" if network else 'form="peng", whose targets depend on λ'
             raise ValueError(f"lam must not be learned with {where}: give a number; got {rule!r}")
         self.fixed_lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
-        alpha = step_size(features) if alpha is None else alpha
-        self.learner = algorithm(pairs, alpha, rule, **passed)
-        self.learner.for_actions(corrects, target != "sampled")
+        pairs: Any = features.with_outputs(self.actions) if network else Pairs(features, self.actions)
+        self.learner = self.algorithm(pairs, step_size(features) if self.alpha is None else self.alpha, rule, **passed)
+        corrects = not (on_policy and self.correction.name == "importance")
+        self.learner.for_actions(target == "greedy" or (target != "peng" and corrects), target != "sampled")
         own_lam = self.learner.lam_features is not pairs
         if own_lam and self.learner.model.carried:
             raise ValueError(
                 f'lam: {type(rule).__name__} with features of its own needs target="sampled" on-policy, or an '
-                f"algorithm that keeps no prediction from step to step, such as td.TD; got {algorithm.__name__}"
+                f"algorithm that keeps no prediction from step to step, such as td.TD; got {self.algorithm.__name__}"
             )
-        given = not isinstance(self._pi, GreedyPolicy) or not (self._b is None or isinstance(self._b, GreedyPolicy))
-        aim, act = (p if isinstance(p, GreedyPolicy) else EpsilonGreedy() for p in (self._pi, self._b or self._pi))
+        return own_lam
+
+    def _make_form(self, target: str, on_policy: bool, own_lam: bool, clear: bool) -> None:
+        """Set what code is generated from, and what it reads."""
+        acting = self._b or self._pi
+        self._chooses = isinstance(acting, GreedyPolicy)
+        self._given = not (isinstance(self._pi, GreedyPolicy) and self._chooses)
+        aim, act = (p if isinstance(p, GreedyPolicy) else EpsilonGreedy() for p in (self._pi, acting))
+        network = self.learner.features.form() if isinstance(self.features, Network) else None
         self.form = ValueForm(
-            self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, given, on_policy,
-            own_lam, flag(clear, "clear"), pairs.form() if network else None,
+            self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, self._given,
+            on_policy, own_lam, clear, network,
         )  # fmt: skip
-        self._kernel = None if own_lam else features.kernel
-        self._one_hot = type(features) is OneHot and not own_lam
+        self._kernel = None if own_lam else self.features.kernel
+        self._one_hot = type(self.features) is OneHot and not own_lam
         self._write_record(aim, act)
-        self._given, self._chooses = given, isinstance(self._b or self._pi, GreedyPolicy)
-        self._guard = Guard("agent")
-        self._bind()
 
     def _write_record(self, aim: GreedyPolicy, act: GreedyPolicy) -> None:
         """Write the numbers that compiled code reads: sizes, coefficients, and the levels of both policies."""
@@ -207,7 +218,7 @@ class ActionValues(ValueState):
         """Allocate the buffers of a step. Machine code is looked up at the first call."""
         n, k = self.features.active, self.actions
         numbers = np.zeros(0) if self._kernel is None else self._kernel.numbers
-        self._room: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
+        self._scratch: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
         self._index = np.zeros((4 + k) * n, dtype=np.int64)
         self._drawing = Drawing(None, 0, 0)
         self._entry_points: dict[str, Callable[..., Any]] = {}
@@ -228,7 +239,7 @@ class ActionValues(ValueState):
             whole = name.startswith("learn") or self.form.network is not None
             arrays: Any = memory.arrays if whole else (memory.record, memory.rows)
             arrays = arrays[name in ("act_index", "act_vector") :]  # passing an array into compiled code costs 60 ns
-            arrays = (*arrays, self.record, self._room, self._index)[: -1 if name == "act_index" else None]
+            arrays = (*arrays, self.record, self._scratch, self._index)[: -1 if name == "act_index" else None]
             self._entry_points[name] = bound(self.module, name, arrays, *examples)
         return self._entry_points[name]
 
@@ -272,7 +283,7 @@ class ActionValues(ValueState):
         """The values of all actions at an observation."""
         self._entry_point("values_at", *_X)(*self._encoded(obs))
         unit = 1.0 if self.form.network is None else self.learner.memory["scale"]
-        return self._room[: self.actions] * unit
+        return self._scratch[: self.actions] * unit
 
     def predict(self, obs: Any, action: int) -> float:
         """q(obs, action), the estimated value of one action.
@@ -414,7 +425,7 @@ class ActionValues(ValueState):
             )
         if not b[next_action] > 0:
             self._refuse(NEVER, None, 0.0, next_obs, next_action, 0.0)
-        self._room[k : 2 * k], self._room[2 * k : 3 * k] = pi, b
+        self._scratch[k : 2 * k], self._scratch[2 * k : 3 * k] = pi, b
 
     def _vector(self, obs: Any, name: str) -> Floats:
         """An observation in the form that compiled code needs."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats, Ints, choice, integer, not_negative, number, positive
+from tdlambda.arrays import Array, Floats, Ints, choice, integer, not_negative, number, positive, read_only
 from tdlambda.control import actor
 from tdlambda.control.actor_modules import ActorForm, actor_module
 from tdlambda.control.policy import Policy
@@ -156,9 +156,7 @@ class Actor:
 
     def view(self, first: int) -> Floats:
         """The policy's rows from row `first` on, as a read-only view."""
-        view = self.memory.rows[first : first + self.policy.rows, : self.features.size]
-        view.flags.writeable = False
-        return view
+        return read_only(self.memory.rows[first : first + self.policy.rows, : self.features.size])
 
     @property
     def steps(self) -> int:

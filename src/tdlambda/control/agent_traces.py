@@ -42,12 +42,12 @@ class AgentTraces:
             numbers=episode.numbers | {name: episode.numbers[name] + sign * v for name, v in now.items()}
         )
 
-    def taken(self, obs: Any, action: Any) -> tuple[Episode, Any]:
+    def copied(self, obs: Any, action: Any) -> tuple[Episode, Any]:
         """A copy of the traces and kept numbers, positioned at this observation and action."""
         episode = self._shifted(self.memory.episode(), obs, action, -1)
         return episode, None if self.actor is None else self.actor.episode()
 
-    def put(self, kept: tuple[Episode, Any], obs: Any, action: Any) -> None:
+    def restore(self, kept: tuple[Episode, Any], obs: Any, action: Any) -> None:
         """Restore a copy and continue its episode."""
         self.memory.resume(self._shifted(kept[0], obs, action, 1))
         if self.actor is not None and kept[1] is not None:

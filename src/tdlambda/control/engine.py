@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import integer
+from tdlambda.arrays import Floats
 from tdlambda.control.control_job import checked, kept_of
 from tdlambda.control.lane import Agent, Lane, form_of
 from tdlambda.control.processes import pieces_in_processes, pool_of
 from tdlambda.control.worlds import EnvTask
-from tdlambda.runner.by_seed import by_seed, processors
+from tdlambda.runner.by_seed import Piece, by_seed, threads_of
 from tdlambda.runner.job import Job
 from tdlambda.runner.lane_progress import Progress
-from tdlambda.runner.result import ControlResult, RunRecord, collected
+from tdlambda.runner.result import ControlResult, RunRecord
 from tdlambda.tasks.task import Task
 from tdlambda.tasks.world import World
 
@@ -100,13 +100,16 @@ def run(
     >>> found.best(), bool(found.tail().max() > -200)
     ('λ = 0.9', True)
     """
-    job = checked(task, agents, seeds, steps, points, keep, follow, gamma)
-    threads = processors() if threads is None else integer(threads, "threads", 1)
-    done = (partial(_result, job), threads, progress, on_seed, hold, stop)
+    job, threads = checked(task, agents, seeds, steps, points, keep, follow, gamma), threads_of(threads)
+
+    def result(returns: Floats, fields: dict[str, Any]) -> ControlResult:
+        return ControlResult(**fields, returns=returns)
+
+    rest = (result, threads, progress, on_seed, hold, stop)
     if isinstance(job.task, EnvTask):
         pool = pool_of(threads)
         try:
-            return by_seed(job, pieces_in_processes(job, pool), *done)
+            return by_seed(job, pieces_in_processes(job, pool), *rest)
         finally:
             workers = list(pool._processes.values())
             pool.shutdown(wait=False, cancel_futures=True)
@@ -114,10 +117,10 @@ def run(
                 worker.terminate()
     for agent in {form_of(agent, job.task): agent for agent in job.learners.values()}.values():
         Lane(agent, job.task, 0, job.points)  # compile, or load from the cache, before the threads start
-    return by_seed(job, _pieces(job), *done)
+    return by_seed(job, _pieces(job), *rest)
 
 
-def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, RunRecord]]]]:
+def _pieces(job: Job) -> Iterator[Piece]:
     """Yield pieces of work: a seed and some agents, seed by seed."""
     places = list(range(len(job.learners)))
     for number in job.seeds:
@@ -145,13 +148,3 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Ru
         kept = kept_of(lane.close(), job.keep, job.observations, lane.finished_episodes())
         found[place] = RunRecord(lane.curve, lane.diverged_at, kept, np.array(motion) if moments else None)
     return found
-
-
-def _result(
-    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, RunRecord]], interrupted: bool, seconds: float
-) -> ControlResult:
-    returns, fields = collected(job.names, seeds, job.points, done, job.follow)
-    return ControlResult(
-        **fields, returns=returns, observations=job.observations, moments=job.points[job.moments],
-        interrupted=interrupted, seconds=seconds, lane_steps=len(job.learners) * len(seeds) * job.steps,
-    )  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from tdlambda.arrays import Floats, choice, finite, fraction, integer, positive
+from tdlambda.parameters import ByParameters
 from tdlambda.showing import says_arguments
 
 LEVEL = {"start": "f8", "end": "f8", "after": "i8", "over": "i8", "episodes": "i8"}
@@ -62,7 +63,7 @@ def softmax(q: Floats, temperature: float, out: Floats) -> None:
 
 
 @says_arguments
-class Falling:
+class Falling(ByParameters):
     """A level that decreases linearly from `start` to `end` over a number of steps or episodes.
 
     Parameters
@@ -90,10 +91,6 @@ class Falling:
         self.over, self.after = integer(over, "over", 0), integer(after, "after", 0)
         self.by = choice(by, "by", "steps", "episodes")
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"start": self.start, "end": self.end, "over": self.over, "by": self.by, "after": self.after}
-
     def at(self, steps: int, episodes: int = 0) -> float:
         """The level at this time.
 
@@ -103,14 +100,6 @@ class Falling:
             Number of updates and of finished episodes so far, at least 0.
         """
         return level(self.start, self.end, self.after, self.over, episodes if self.by == "episodes" else steps)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the parameters are equal."""
-        return isinstance(other, Falling) and self.get_params() == other.get_params()
-
-    def __hash__(self) -> int:
-        """Equal levels have equal hashes."""
-        return hash(tuple(self.get_params().values()))
 
     def __repr__(self) -> str:
         """The call that builds this level."""
@@ -122,7 +111,7 @@ Level: TypeAlias = float | Falling
 """A constant level, or one that decreases."""
 
 
-class GreedyPolicy:
+class GreedyPolicy(ByParameters):
     """A policy derived from action values with one parameter, its level."""
 
     kernel: ClassVar[Any]
@@ -152,18 +141,6 @@ class GreedyPolicy:
         type(self).kernel(values, self.at(steps, episodes), out)
         return out
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {self.name: self.level}
-
-    def __eq__(self, other: object) -> bool:
-        """Whether class and level are equal."""
-        return type(self) is type(other) and self.get_params() == other.get_params()
-
-    def __hash__(self) -> int:
-        """Equal policies have equal hashes."""
-        return hash((type(self), self.level))
-
     def __repr__(self) -> str:
         """The call that builds this policy."""
         return f"{type(self).__name__}({self.level!r})"
@@ -185,7 +162,7 @@ class EpsilonGreedy(GreedyPolicy):
     array([0.1 , 0.45, 0.45])
     """
 
-    kernel, name = staticmethod(epsilon_greedy), "epsilon"
+    kernel, name, kept_as = staticmethod(epsilon_greedy), "epsilon", {"epsilon": "level"}
 
     def __init__(self, epsilon: Level = 0.1) -> None:
         super().__init__(epsilon, fraction)
@@ -209,7 +186,7 @@ class Boltzmann(GreedyPolicy):
     array([0.269, 0.731])
     """
 
-    kernel, name = staticmethod(softmax), "temperature"
+    kernel, name, kept_as = staticmethod(softmax), "temperature", {"temperature": "level"}
 
     def __init__(self, temperature: Level = 1.0) -> None:
         super().__init__(temperature, positive)

@@ -82,14 +82,14 @@ def interact(
         if not learn_from_(agent, a, x, xv, y, yv, action, reward, gamma, terminated, truncated, streams[1]):
             return t + 1 - first, logged
         over = terminated or truncated
-        logged = told(a, reward, gamma, over, t, points, curve, log, logged)
+        logged = record_step(a, reward, gamma, over, t, points, curve, log, logged)
         if not over:
             for j in range(x.size):
                 x[j], xv[j] = y[j], yv[j]
     return end - first, logged
 
 
-def told(
+def record_step(
     a: Any, reward: float, gamma: float, over: bool, t: int, points: Ints, curve: Floats, log: Floats, logged: int
 ) -> int:
     """Record a step; return the number of episodes in the log."""
@@ -103,7 +103,7 @@ def told(
         a.ended += 1
         a.length = -1
     if a.point < points.size and t + 1 == points[a.point]:
-        mark(a, curve)
+        record_point(a, curve)
     return logged
 
 
@@ -118,7 +118,7 @@ def same(numbers: Floats, state: Floats, out: Floats) -> None:
         out[i] = state[i]
 
 
-def mark(a: Any, curve: Floats) -> None:
+def record_point(a: Any, curve: Floats) -> None:
     """Write a point of the curve: the mean return of the episodes that ended since the last point.
 
     If none did, it is the value at the last point; before the first episode ends, the return so far.

@@ -158,10 +158,10 @@ class Lane:
         """The arrays of action values, as `values_in_world` takes them."""
         agent: Any = self.agent
         n, k = agent.features.active, agent.actions
-        floats = [np.zeros(size) for size in (k, k, k, n * k)]
-        indices = [np.zeros(size, dtype=np.int64) for size in (n, n, n * k)]
+        ahead = tuple(np.zeros(k) for _ in range(3))
+        pairs = (*(np.zeros(size, dtype=np.int64) for size in (n, n, n * k)), np.zeros(n * k))
         lam = np.array([agent.fixed_lam]) if agent.fixed_lam is not None else agent.learner.rule.lam
-        return self.memory.all_arrays, agent.record, (*floats, *indices), lam
+        return self.memory.all_arrays, agent.record, ahead, pairs, lam
 
     @property
     def diverged_at(self) -> int:

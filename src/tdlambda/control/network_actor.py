@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tdlambda.algorithms import TD
-from tdlambda.arrays import Array, Floats, Ints, choice, integer, not_negative, positive
+from tdlambda.arrays import Array, Floats, Ints, choice, integer, not_negative, positive, read_only
 from tdlambda.control import actor
 from tdlambda.control.actor_modules import Parts, actor_module, write_policy
 from tdlambda.control.actor_state import Actor
@@ -173,6 +173,4 @@ class NetworkActor(Actor):
 
     def view(self, first: int) -> Floats:
         """All parameters, or from `first` > 0 all traces, as a read-only row."""
-        view = self.learner.row("V_e" if first else "V_w")[None]
-        view.flags.writeable = False
-        return view
+        return read_only(self.learner.row("V_e" if first else "V_w")[None])

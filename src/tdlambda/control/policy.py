@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder, Network
-from tdlambda.showing import call, says_arguments
+from tdlambda.parameters import ByParameters
+from tdlambda.showing import says_arguments
 
 Behavior: TypeAlias = Callable[[Any], ArrayLike | tuple[ArrayLike, ArrayLike]] | ArrayLike | tuple[ArrayLike, ArrayLike]
 """A behaviour policy: probabilities, or for a Gaussian policy mean and σ; or a function of the observation."""
@@ -44,7 +45,7 @@ class PolicyKernel:
     choose: Callable[..., int] | None = None
 
 
-class Policy(ABC):
+class Policy(ByParameters, ABC):
     """The form of a policy; the agent keeps its parameters θ [row, feature].
 
     Parameters
@@ -107,19 +108,3 @@ class Policy(ABC):
     @abstractmethod
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
         """A function that converts actions for this action space; ValueError or TypeError if the space does not fit."""
-
-    @abstractmethod
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-
-    def __eq__(self, other: object) -> bool:
-        """Whether class and parameters are equal."""
-        return isinstance(other, Policy) and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        """Equal policies have equal hashes."""
-        return hash(repr(self))
-
-    def __repr__(self) -> str:
-        """The call that builds this policy."""
-        return call(self, self.get_params())

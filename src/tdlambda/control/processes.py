@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from functools import partial
 from types import SimpleNamespace
@@ -14,18 +14,17 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.control.control_job import kept_of
-from tdlambda.control.interaction import ACCOUNT, told
+from tdlambda.control.interaction import ACCOUNT, record_step
 from tdlambda.control.training import train
 from tdlambda.learners import Diverged
+from tdlambda.runner.by_seed import Piece
 from tdlambda.runner.curve import LearningCurve
 from tdlambda.runner.job import Job
 from tdlambda.runner.lane_progress import Progress
 from tdlambda.runner.result import RunRecord
 
 
-def pieces_in_processes(
-    job: Job, pool: ProcessPoolExecutor
-) -> Iterator[tuple[int, Callable[[Progress], dict[int, RunRecord]]]]:
+def pieces_in_processes(job: Job, pool: ProcessPoolExecutor) -> Iterator[Piece]:
     """Yield pieces of work: a seed and one agent, seed by seed."""
     for seed in job.seeds:
         for place, agent in enumerate(job.learners.values()):
@@ -81,7 +80,7 @@ class _Recorder(LearningCurve):
         super().add(reward, gamma_next, ended, truncated, env)
         if self._account.length < 0:
             self._account.length, self._account.gained, self._account.gain = 0, 0.0, 1.0
-        told(self._account, reward, gamma_next, ended, self.steps - 1, self.points, self.at_points, self._log, 0)
+        record_step(self._account, reward, gamma_next, ended, self.steps - 1, self.points, self.at_points, self._log, 0)
 
 
 def pool_of(workers: int) -> ProcessPoolExecutor:

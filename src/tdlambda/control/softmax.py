@@ -146,7 +146,3 @@ class Softmax(Policy):
             )
         first = int(space.start)
         return lambda action: action + first
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"actions": self.actions, "features": self.features, "initial": self.initial.tolist()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -14,11 +13,10 @@ from tdlambda.arrays import integer
 from tdlambda.control.agent_traces import AgentTraces
 from tdlambda.control.lane import Agent
 from tdlambda.interruption import Interrupted
-from tdlambda.progress import Bar
 from tdlambda.runner.curve import LearningCurve
-from tdlambda.runner.environments import check_gamma, events_of, made
-from tdlambda.runner.learning import SHOW_EVERY
+from tdlambda.runner.environments import check_gamma, env_named, events_of
 from tdlambda.runner.loop import interact
+from tdlambda.runner.online_run import OnlineRun
 
 _OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
 """Options of a vector environment that its single environments do not have."""
@@ -82,81 +80,34 @@ def train(
         raise TypeError(f"agent must be an agent, such as td.Sarsa(features, actions=2); got {agent!r}")
     seed = None if seed is None else integer(seed, "seed", 0)
     curve = LearningCurve() if curve is None else curve
-    job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
+    run = OnlineRun(curve, _limit(steps, "steps"), _limit(episodes, "episodes"), seed)
     if steps is None and episodes is None:
         raise TypeError("give steps, a number of transitions, or episodes; got neither")
-    own = isinstance(env, str)
-    world: Any = made(env) if isinstance(env, str) else env
-    job.gamma = check_gamma(world, gamma)
+    world: Any = env_named(env) if isinstance(env, str) else env
+    gamma = check_gamma(world, gamma)
     vector = isinstance(world, gym.vector.VectorEnv)
-    space = world.single_action_space if vector else world.action_space
-    convert = agent.for_space(space)
-    job.curve.interrupted = False
+    convert = agent.for_space(world.single_action_space if vector else world.action_space)
+    curve.interrupted, made_here = False, [world] if isinstance(env, str) else []
     try:
         if evaluate_every is not None:
-            job.evaluate_every = integer(evaluate_every, "evaluate_every", 1)
-            job.evaluation_episodes = integer(evaluation_episodes, "evaluation_episodes", 1)
-            job.other = _another(env, world)
-        with job.shown(progress) as job.bar:
-            events = events_of(world, seed, job.gamma, convert)
-            interact(events, agent, curve, job.rng, job.count, AgentTraces(agent) if vector else None)
+            run.evaluate_every = integer(evaluate_every, "evaluate_every", 1)
+            n, other = integer(evaluation_episodes, "evaluation_episodes", 1), _another(env, world)
+            made_here.append(other)
+            run.evaluate = lambda rng: evaluation(other, agent, n, rng)
+        run.run(world, agent, gamma, convert, progress, AgentTraces(agent) if vector else None)
     except KeyboardInterrupt as error:
-        job.curve.interrupted = True
-        raise Interrupted(f"{job.curve.steps} steps were learned from", job.curve) from error
+        curve.interrupted = True
+        raise Interrupted(f"{curve.steps} steps were learned from", curve) from error
     finally:
         agent.reset()  # traces must not carry over to another episode
-        job.curve.begin()
-        for env_made_here in [world] * own + [job.other] * (job.other is not None):
-            env_made_here.close()
-    return job.curve
+        curve.begin()
+        for one in made_here:
+            one.close()
+    return curve
 
 
 def _limit(given: int | None, name: str) -> int:
     return sys.maxsize if given is None else integer(given, name, 0)
-
-
-@dataclass
-class _Job:
-    """A training run and its settings."""
-
-    agent: Any
-    steps: int
-    episodes: int
-    seed: int | None
-    gamma: float | None
-    curve: LearningCurve
-    evaluate_every: int = sys.maxsize
-    evaluation_episodes: int = 0
-    other: Any = None
-    bar: Bar | None = None
-
-    def __post_init__(self) -> None:
-        # Gymnasium seeds the environment with the same seed. Without `spawn`, the actions and the environment would
-        # draw the same random numbers.
-        self.rng, self.rng_other = map(np.random.default_rng, np.random.SeedSequence(self.seed).spawn(2))
-        self.first_step, self.first_episode, self.evaluated = self.curve.steps, len(self.curve), 0
-
-    def shown(self, progress: bool | None) -> Bar:
-        """A progress bar of its steps, or of its episodes if only these are limited."""
-        by_steps = self.steps < sys.maxsize
-        return Bar(self.steps if by_steps else self.episodes, progress, "steps" if by_steps else "episodes")
-
-    @property
-    def done(self) -> bool:
-        """Whether all steps or all episodes are done."""
-        made = self.curve.steps - self.first_step
-        return made >= self.steps or len(self.curve) - self.first_episode >= self.episodes
-
-    def count(self) -> bool:
-        """Update the progress bar after a step, and evaluate if it is due; return whether the run is done."""
-        made = self.curve.steps - self.first_step
-        if self.bar is not None and (made % SHOW_EVERY == 0 or self.done):
-            done = made if self.steps < sys.maxsize else len(self.curve) - self.first_episode
-            self.bar.update(done, lambda: f"{len(self.curve)} episodes, return {self.curve.mean():.4g}")
-        if made // self.evaluate_every > self.evaluated:
-            self.evaluated = made // self.evaluate_every
-            self.curve.evaluated(evaluation(self.other, self.agent, self.evaluation_episodes, self.rng_other))
-        return self.done
 
 
 class _Greedy:
@@ -190,7 +141,7 @@ def evaluation(env: Any, agent: Any, episodes: int, rng: np.random.Generator) ->
 def _another(env: Any, world: Any) -> Any:
     """Make a second environment like this one, for evaluation."""
     if isinstance(env, str):
-        return made(env)
+        return env_named(env)
     spec = getattr(world, "spec", None)
     if not isinstance(world, gym.vector.VectorEnv):
         return copy.deepcopy(world) if spec is None else gym.make(spec)

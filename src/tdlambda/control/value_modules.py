@@ -15,30 +15,29 @@ from tdlambda.core.schedules import network, one
 from tdlambda.features.network import NetworkForm
 from tdlambda.mdp.corrections import CORRECTIONS
 
-ROOM = '''@inlined
-def room_of(a_, room_, index_):
-    """q, π, b, the values of x, x' and of their mixture; the indices of x, x', and of pairs."""
+SCRATCH = '''@inlined
+def scratch_of(a_, scratch_, index_):
+    """The buffers of a step: `ahead`, `pairs`, indices and values of x(s) and x(s'), and the encoder's numbers."""
     n_, k_ = a_.active, a_.actions
-    at_ = 3 * k_
-    return (
-        room_[:k_], room_[k_ : 2 * k_], room_[2 * k_ : at_], room_[at_ : at_ + n_], room_[at_ + n_ : at_ + 2 * n_],
-        room_[at_ + 2 * n_ : at_ + (2 + k_) * n_], room_[at_ + (2 + k_) * n_ :],
-        index_[:n_], index_[n_ : 2 * n_], index_[2 * n_ : 3 * n_], index_[3 * n_ : 4 * n_], index_[4 * n_ :],
-    )
+    at_, end_ = 3 * k_, 3 * k_ + (2 + k_) * n_
+    ahead_ = scratch_[:k_], scratch_[k_ : 2 * k_], scratch_[2 * k_ : at_]
+    pairs_ = index_[2 * n_ : 3 * n_], index_[3 * n_ : 4 * n_], index_[4 * n_ :], scratch_[at_ + 2 * n_ : end_]
+    both_ = index_[:n_], scratch_[at_ : at_ + n_], index_[n_ : 2 * n_], scratch_[at_ + n_ : at_ + 2 * n_]
+    return ahead_, pairs_, both_, scratch_[end_:]
 '''
 """The layout of the two buffers of a step."""
 
 ENTRY_POINTS = '''@brief
-def values_at(state_, rows_, agent_, room_, index_, x_, xv_):
+def values_at(state_, rows_, agent_, scratch_, index_, x_, xv_):
     """Write q(s, ·) at the features x of one observation to the start of the buffer."""
-    values(state_, rows_, x_, xv_, room_[: agent_[0].actions])
+    values(state_, rows_, x_, xv_, scratch_[: agent_[0].actions])
 
 
 @brief
-def act_at(state_, rows_, agent_, room_, index_, x_, xv_, u_):
+def act_at(state_, rows_, agent_, scratch_, index_, x_, xv_, u_):
     """An action drawn from the behaviour policy at the features x with a uniform random number."""
     a_ = agent_[0]
-    q_, b_ = room_[: a_.actions], room_[2 * a_.actions : 3 * a_.actions]
+    q_, b_ = scratch_[: a_.actions], scratch_[2 * a_.actions : 3 * a_.actions]
     values(state_, rows_, x_, xv_, q_)
     behaved(a_, q_, b_)
     return draw(b_, u_)
@@ -46,11 +45,11 @@ def act_at(state_, rows_, agent_, room_, index_, x_, xv_, u_):
 
 @brief
 def learn_at(
-    {given}, agent_, room_, index_, x_, xv_, y_, yv_, z_, zv_, action_, taken_, reward, gamma, lam, ended_
+    {given}, agent_, scratch_, index_, x_, xv_, y_, yv_, z_, zv_, action_, taken_, reward, gamma, lam, ended_
 ):
     """Learn from one transition between the features of two observations."""
     a_, s_ = agent_[0], state_[0]
-    q_, pi_, b_, _, _, pyv_, _, _, _, px_, pz_, py_ = room_of(a_, room_, index_)
+    ahead_, pairs_, _, _ = scratch_of(a_, scratch_, index_)
     size_ = s_.size // a_.actions
     if not (0 <= action_ < a_.actions and 0 <= taken_ < a_.actions):
         return NO_ACTION
@@ -60,7 +59,7 @@ def learn_at(
     if status_ != OK:
         return status_
     status_ = transition(
-        {passed}, a_, q_, pi_, b_, x_, xv_, y_, yv_, z_, zv_, px_, pz_, py_, pyv_, action_, taken_, reward, gamma, lam,
+        ({passed}), a_, ahead_, pairs_, (x_, xv_, y_, yv_, z_, zv_), action_, taken_, reward, gamma, lam,
         ended_ & TERMINATED != 0, ended_ & TRUNCATED != 0,
     )
     if status_ != NEVER:
@@ -73,12 +72,12 @@ INDICES = '''from tdlambda.core.runtime import called
 
 
 @brief
-def act_index(rows_, agent_, room_, s_, function_, random_):
+def act_index(rows_, agent_, scratch_, s_, function_, random_):
     """An action in a one-hot state, drawn with the next number of a generator (`randomness.Drawing`); -1: no state."""
     a_ = agent_[0]
     if not 0 <= s_ < a_.size:
         return -1
-    q_, b_ = room_[: a_.actions], room_[2 * a_.actions : 3 * a_.actions]
+    q_, b_ = scratch_[: a_.actions], scratch_[2 * a_.actions : 3 * a_.actions]
     for k_ in range(a_.actions):
         q_[k_] = rows_[0, s_ * a_.actions + k_]
     behaved(a_, q_, b_)
@@ -87,22 +86,22 @@ def act_index(rows_, agent_, room_, s_, function_, random_):
 
 @brief
 def learn_index(
-    {given}, agent_, room_, index_, s_, next_, action_, taken_, reward, gamma, lam, ended_
+    {given}, agent_, scratch_, index_, s_, next_, action_, taken_, reward, gamma, lam, ended_
 ):
     """Learn from one transition between one-hot states."""
     a_ = agent_[0]
-    _, _, _, xv_, yv_, _, _, x_, y_, _, pz_, _ = room_of(a_, room_, index_)
+    _, _, (x_, xv_, y_, yv_), _ = scratch_of(a_, scratch_, index_)
     x_[0], y_[0], xv_[0], yv_[0] = s_, next_, 1.0, 1.0
     return learn_at(
-        {given}, agent_, room_, index_, x_, xv_, y_, yv_, pz_, yv_, action_, taken_, reward, gamma, lam, ended_
+        {given}, agent_, scratch_, index_, x_, xv_, y_, yv_, y_, yv_, action_, taken_, reward, gamma, lam, ended_
     )
 '''
 
 VECTORS = '''@brief
-def act_vector(rows_, agent_, room_, index_, obs_, u_):
+def act_vector(rows_, agent_, scratch_, index_, obs_, u_):
     """An action at an observation that is a vector; -1 if the observation is invalid."""
     a_ = agent_[0]
-    q_, _, b_, xv_, _, _, numbers_, x_, _, _, _, _ = room_of(a_, room_, index_)
+    (q_, _, b_), _, (x_, xv_, _, _), numbers_ = scratch_of(a_, scratch_, index_)
     if obs_.size != a_.dimensions or encode(obs_, numbers_, x_, xv_) != 0:
         return -1
     values(rows_, rows_, x_, xv_, q_)
@@ -112,16 +111,16 @@ def act_vector(rows_, agent_, room_, index_, obs_, u_):
 
 @brief
 def learn_vector(
-    {given}, agent_, room_, index_, obs_, next_obs_, action_, taken_, reward, gamma, lam, ended_
+    {given}, agent_, scratch_, index_, obs_, next_obs_, action_, taken_, reward, gamma, lam, ended_
 ):
     """Learn from one transition between observations that are vectors."""
-    _, _, _, xv_, yv_, _, numbers_, x_, y_, _, pz_, _ = room_of(agent_[0], room_, index_)
+    _, _, (x_, xv_, y_, yv_), numbers_ = scratch_of(agent_[0], scratch_, index_)
     if obs_.size != agent_[0].dimensions or encode(obs_, numbers_, x_, xv_) != 0:
         return OBS_VALUES
     if next_obs_.size != agent_[0].dimensions or encode(next_obs_, numbers_, y_, yv_) != 0:
         return NEXT_OBS_VALUES
     return learn_at(
-        {given}, agent_, room_, index_, x_, xv_, y_, yv_, pz_, yv_, action_, taken_, reward, gamma, lam, ended_
+        {given}, agent_, scratch_, index_, x_, xv_, y_, yv_, y_, yv_, action_, taken_, reward, gamma, lam, ended_
     )
 '''
 
@@ -161,10 +160,9 @@ class ValueForm(NamedTuple):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """The arguments of `transition` that are fixed."""
+        """The arguments of the functions of `value_steps` that are fixed."""
         names = ("target", "given", "on_policy", "own_lam", "clears")
-        fixed = {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
-        return fixed | {"network": self.network is not None}
+        return {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
 
     def write(self, parts: Parts, known: bool = False) -> None:
         """Write the agent's functions, after the learner's and `weight_`."""
@@ -184,7 +182,12 @@ class ValueForm(NamedTuple):
             parts.write(
                 "clear_others_", CLEAR.format(rows="".join(f"                rows_[{r}, f_] = 0.0\n" for r in traces))
             )
-        parts.copy(value_steps.transition, "transition", self.constants | {"known": known})
+        constants = self.constants | {"known": known}
+        features = value_steps.pair_features if self.network is None else value_steps.network_features
+        parts.copy(value_steps.look_ahead, "look_ahead_", constants)
+        parts.copy(value_steps.weigh, "weigh_", constants)
+        parts.copy(features, "features_", constants)
+        parts.copy(value_steps.transition, "transition", constants)
 
     def write_in_world(self, parts: Parts, lazily: bool) -> None:
         """Write the agent's functions, after the learner's, for `interaction.interact`."""
@@ -202,12 +205,12 @@ def value_module(form: ValueForm, sparse: bool, encode: Any) -> ModuleType:
     given = ["state_", "rows_", *one.memory(model, sparse)]
     passed = [name if name in given else "rows_" for name in ("state_", "rows_", "own_", "live_")]
     if form.network is not None:
-        parts = Parts(network.generate(model, form.network), "room_of")
+        parts = Parts(network.generate(model, form.network), "scratch_of")
     else:
-        parts = Parts(one.generate(model, sparse), "room_of")
+        parts = Parts(one.generate(model, sparse), "scratch_of")
         parts.copy(value_steps.weight, "weight_")
     form.write(parts)
-    parts.write("room_of", ROOM)
+    parts.write("scratch_of", SCRATCH)
     if form.network is not None:
         parts.write("feature checks", "from tdlambda.core.runtime import NEXT_OBS, OBS, check_features")
     entry_points = [ENTRY_POINTS, *([INDICES] if form.network is None else [])]

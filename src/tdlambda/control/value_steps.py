@@ -15,7 +15,17 @@ At a step from (s, a) to (s', a') the learner is given x = x(s, a) and
 so that δ = r' + γ' w·x' - w·x. The trace decays by λ' c' instead of λ': for TD(λ), e = γλ c e + x(s, a) and w += α δ e.
 z is the x of the next step; λ' is a function of it.
 
-`a` is the agent's record of numbers; `room` holds the values, probabilities and features of a step.
+What these functions are given, as tuples of arrays:
+
+| name | arrays |
+| --- | --- |
+| `learner` | the learner's state, rows, rows of its rule, live features |
+| `a` | the agent's record of numbers |
+| `ahead` | q(s', ·), π(·|s'), b(·|s') |
+| `features` | indices and values of x(s), of x(s'), and of λ's own features at s', if it has any |
+| `pairs` | buffers: indices of x(s, a) and of z, indices and values of x' |
+
+Arguments after the * are fixed when code is generated.
 """
 
 from __future__ import annotations
@@ -35,6 +45,15 @@ if TYPE_CHECKING:
 
     def clear_others_(*arguments: Any) -> None:
         """Set the traces of other actions to 0 at the features of s."""
+
+    def look_ahead_(*arguments: Any) -> None:
+        """`look_ahead` of this form of agent."""
+
+    def weigh_(*arguments: Any) -> float:
+        """`weigh` of this form of agent."""
+
+    def features_(*arguments: Any) -> Any:
+        """`pair_features` or `network_features` of this form of agent."""
 
     def values(*arguments: Any) -> None:
         """Write q(s, ·) into a buffer: `linear_values`, or the outputs of a network."""
@@ -121,69 +140,100 @@ def weighted(m: Floats, index: Ints, value: Floats) -> int:
     return n
 
 
+def look_ahead(
+    learner: Any, a: Any, ahead: Any, y: Ints, yv: Floats, *, target: str, given: bool, on_policy: bool, known: bool
+) -> None:
+    """Write q(s', ·), π(·|s') and b(·|s') into `ahead`, as far as the target needs them.
+
+    If `given`, both policies are already there; if `known`, so are the values.
+    """
+    q, pi, b = ahead
+    if not known and (not given or target == "greedy" or target == "peng"):
+        values(learner[0], learner[1], y, yv, q)
+    if not given:
+        aimed(a, q, pi)
+        if not on_policy:
+            behaved(a, q, b)
+
+
+def weigh(a: Any, ahead: Any, taken: int, lam: float, *, target: str, corrects: bool, on_policy: bool) -> float:
+    """Replace π(·|s') in `ahead` by the weights m(b) of the target; return c', or -1 if b(a'|s') = 0."""
+    q, pi, b = ahead
+    share = pi[taken] if on_policy else b[taken]
+    if not share > 0.0:
+        return -1.0
+    ratio = 1.0 if on_policy else pi[taken] / share
+    coefficient = 1.0
+    if target == "greedy" or target == "peng":
+        top = best(q, taken)
+        coefficient = 1.0 if top == taken else 0.0
+        for k in range(pi.size):
+            pi[k] = 0.0
+        pi[top] = 1.0
+        if target == "peng":
+            pi[top] -= lam
+            pi[taken] += lam
+    elif corrects:
+        coefficient, _kappa = coefficients_(ratio, pi[taken], share, a.c_bar, 1.0, a.psi)
+    if target == "weighted":
+        for k in range(pi.size):
+            pi[k] = ratio if k == taken else 0.0
+    return coefficient
+
+
+def pair_features(
+    ahead: Any, pairs: Any, features: Any, action: int, taken: int, terminated: bool, *, target: str, own_lam: bool
+) -> Any:
+    """x(s, a), x' and z of linear action values, as indices and values."""
+    x, xv, y, yv, z, zv = features
+    x_pair, z_pair, index, value = pairs
+    actions = ahead[0].size
+    pair(x, actions, action, x_pair)
+    pair(y, actions, taken, z_pair)
+    if not own_lam:
+        z, zv = z_pair, yv
+    if target == "sampled":
+        return x_pair, xv, z_pair, yv, z, zv
+    n = 0 if terminated else mixed(y, yv, ahead[1], index, value)
+    return x_pair, xv, index[:n], value[:n], z, zv
+
+
+def network_features(
+    ahead: Any, pairs: Any, features: Any, action: int, taken: int, terminated: bool, *, target: str
+) -> Any:
+    """The same for a network: x is an output, x' the weights of outputs, z the next observation."""
+    _x, xv, y, yv, _z, _zv = features
+    x_pair, _z_pair, index, value = pairs
+    pi = ahead[1]
+    if target == "sampled":
+        for k in range(pi.size):
+            pi[k] = 1.0 if k == taken else 0.0
+    x_pair[0] = action
+    n = weighted(pi, index, value)
+    return x_pair, xv, index[:n], value[:n], y, yv
+
+
 def transition(
-    state: Any, rows: Floats, own: Floats, live: Ints, a: Any, q: Floats, pi: Floats, b: Floats, x: Ints, xv: Floats,
-    y: Ints, yv: Floats, z: Ints, zv: Floats, px: Ints, pz: Ints, py: Ints, pyv: Floats, action: int, taken: int,
-    reward: float, gamma: float, lam: float, terminated: bool, truncated: bool,
-    *, target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool, clears: bool, known: bool,
-    network: bool,
+    learner: Any, a: Any, ahead: Any, pairs: Any, features: Any, action: int, taken: int, reward: float, gamma: float,
+    lam: float, terminated: bool, truncated: bool, *, target: str, corrects: bool, clears: bool,
 ) -> int:  # fmt: skip
     """Learn from one transition that is validated except for b(a'|s'); return its status.
 
-    If `given`, π(·|s') and b(·|s') are already in `pi` and `b`. With `own_lam`, z are λ's own features; otherwise they
-    are computed here. If the agent `clears` traces, those of the other actions are set to 0 at the features of s. If
-    `known`, q(s', ·) is already in `q`. With a `network`, x and x' are outputs and z the next observation. The last
-    eight arguments are fixed when code is generated.
+    If the agent `clears` traces, those of the other actions are set to 0 at the features of s.
     """
-    cut = 1.0
+    coefficient = 1.0
     if (target != "sampled" or corrects) and not terminated:
-        if not known and (not given or target == "greedy" or target == "peng"):
-            values(state, rows, y, yv, q)
-        if not given:
-            aimed(a, q, pi)
-            if not on_policy:
-                behaved(a, q, b)
-        share = pi[taken] if on_policy else b[taken]
-        if not share > 0.0:
+        look_ahead_(learner, a, ahead, features[2], features[3])
+        coefficient = weigh_(a, ahead, taken, lam)
+        if coefficient < 0.0:
             return NEVER
-        ratio = 1.0 if on_policy else pi[taken] / share
-        if target == "greedy" or target == "peng":
-            top = best(q, taken)
-            cut = 1.0 if top == taken else 0.0
-            for k in range(pi.size):
-                pi[k] = 0.0
-            pi[top] = 1.0
-            if target == "peng":
-                pi[top] -= lam
-                pi[taken] += lam
-        elif corrects:
-            cut, _kappa = coefficients_(ratio, pi[taken], share, a.c_bar, 1.0, a.psi)
-        if target == "weighted":
-            for k in range(pi.size):
-                pi[k] = ratio if k == taken else 0.0
     if clears:
-        clear_others_(rows, x, action, q.size)
-    if network:
-        if target == "sampled":
-            for k in range(pi.size):
-                pi[k] = 1.0 if k == taken else 0.0
-        px[0], z, zv = action, y, yv
-        n = weighted(pi, py, pyv)
-        py, pyv = py[:n], pyv[:n]
-    else:
-        pair(x, q.size, action, px)
-        pair(y, q.size, taken, pz)
-    if not own_lam and not network:
-        z, zv = pz, yv
-    if network:
-        pass
-    elif target == "sampled":
-        py, pyv = pz, yv
-    else:
-        n = 0 if terminated else mixed(y, yv, pi, py, pyv)
-        py, pyv = py[:n], pyv[:n]
+        clear_others_(learner[1], features[0], action, ahead[0].size)
+    x, xv, y, yv, z, zv = features_(ahead, pairs, features, action, taken, terminated)
+    state, rows, rule_rows, live = learner
     if corrects:
         return learn(
-            state, rows, own, live, px, xv, py, pyv, z, zv, reward, gamma, 1.0, lam, cut, terminated, truncated
-        )
-    return learn(state, rows, own, live, px, xv, py, pyv, z, zv, reward, gamma, 1.0, lam, terminated, truncated)
+            state, rows, rule_rows, live, x, xv, y, yv, z, zv, reward, gamma, 1.0, lam, coefficient, terminated,
+            truncated,
+        )  # fmt: skip
+    return learn(state, rows, rule_rows, live, x, xv, y, yv, z, zv, reward, gamma, 1.0, lam, terminated, truncated)

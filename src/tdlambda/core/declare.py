@@ -398,6 +398,8 @@ class RuleDeclaration(Declaration):
     @classmethod
     def _check_declaration(cls) -> None:
         cls._require_no_attributes([*words(cls.parameters), *words(cls.shared)])
+        if cls.decides and "lam_next" in {*words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds}:
+            raise TypeError("lam_next: step returns the λ of x' by this name; choose another for the declared number")
         super()._check_declaration()
         require_names([*words(cls.shared), *cls.estimates], cls.row_names())
         require_free(words(cls.shared), IN_STATE)

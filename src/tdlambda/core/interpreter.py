@@ -6,12 +6,13 @@ Vectors are dense NumPy arrays, rows are kept by name, and a step follows the de
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tdlambda.core.declare import INPUTS
-from tdlambda.core.equations import parse
+from tdlambda.core.equations import Line, parse
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.runtime import RUNAWAY, TURNS
@@ -160,7 +161,7 @@ class Interpreter:
     def _phase(self, phase: Any, known: dict[str, Any], x: Any, y: Any, z: Any, ended: bool = False) -> None:
         """Call one function of the rule, once or at features, and store its results."""
         assert self.rule is not None
-        names = list(inspect.signature(phase.function).parameters) if callable(phase.function) else phase.arguments
+        names = _parameters(phase.function) if callable(phase.function) else phase.arguments
         function, results = _callable(phase.function), returned(phase.function)
         known |= self.model.constants
         unused = dict.fromkeys(set(names) - set(phase.arguments) - set(known), 0.0)  # with these constants
@@ -202,8 +203,8 @@ class Interpreter:
         local |= {hold: self.kept[f"{k}_{hold}"] for hold in self.a.holds}
         if self.model.before is not None:
             local |= self._before(k, local, x, y)
-        wanted = inspect.signature(self.a.step).parameters
-        local |= _named(returned(self.a.step), self.a.step(**{name: local[name] for name in wanted}))
+        wanted = {name: local[name] for name in _parameters(self.a.step)}
+        local |= _named(returned(self.a.step), self.a.step(**wanted))
         self.kept |= {f"{k}_{name}": local[name] for name in (*self.a.keeps, *self.a.holds)}
         if self.a.feature is None:
             self._apply(self.rows, f"{k}_", self.a.updates, local, x, y)
@@ -223,15 +224,15 @@ class Interpreter:
     def _at_feature(self, k: str, function: Any, f: Any, local: dict[str, Any], x: Any, y: Any) -> dict[str, Any]:
         """Call a function at one feature, and write the rows that it returns."""
         here = local | {row: self.rows[f"{k}_{row}"][f] for row in self.a.row_names()} | {"x": x[f], "x_next": y[f]}
-        found = _named(returned(function), function(**{n: here[n] for n in inspect.signature(function).parameters}))
+        found = _named(returned(function), function(**{n: here[n] for n in _parameters(function)}))
         for name in set(found) & set(self.a.row_names()):
             self.rows[f"{k}_{name}"][f] = found[name]
         return found
 
     def _apply(self, rows: dict[str, Any], prefix: str, updates: str, known: Any, x: Any, y: Any) -> None:
         """Apply equations line by line; later lines use the new rows of earlier ones."""
-        names = [name.removeprefix(prefix) for name in rows if name.startswith(prefix)]
-        for line in parse(updates, names):
+        names = tuple(name.removeprefix(prefix) for name in rows if name.startswith(prefix))
+        for line in _lines(updates, names):
             old = rows[prefix + line.row]
             new = 0.0 * old if line.own == "0" else (known[line.own] if line.own else 1.0) * old
             for term in line.terms:
@@ -242,6 +243,19 @@ class Interpreter:
             rows[prefix + line.row] = new
 
 
+@cache
+def _parameters(function: Any) -> tuple[str, ...]:
+    """The names of a function's arguments."""
+    return tuple(inspect.signature(function).parameters)
+
+
+@cache
+def _lines(updates: str, rows: tuple[str, ...]) -> list[Line]:
+    """The equations in a text, read once."""
+    return parse(updates, list(rows))
+
+
+@cache
 def _callable(function: Any) -> Any:
     """A function, from itself or from its source."""
     if callable(function):

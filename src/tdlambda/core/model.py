@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tdlambda.core import source
+from tdlambda.core import renaming, source
 from tdlambda.core.declare import INPUTS, OUTER_DOTS, AlgorithmDeclaration, Estimate, RuleDeclaration
 from tdlambda.core.names import words
 
@@ -49,10 +49,13 @@ class Model:
         corrected: bool = False,
         mixed: bool = False,
     ) -> None:
-        self.algorithm, self.rule, self.sizes_by, self.apart = algorithm, rule, sizes_by, apart
+        self.rule, self.sizes_by, self.apart = rule, sizes_by, apart
         self.corrected, self.mixed = corrected, mixed
         given: Mapping[str, tuple[str, ...]] = RuleDeclaration.estimates if rule is None else rule.estimates
         self.estimates = {name: Estimate(*what) for name, what in given.items() if name not in apart}
+        self.renamed: dict[str, str] = {} if rule is None else self._renamed(algorithm, rule)
+        """Numbers of the algorithm → their names here, where the rule uses the same ones."""
+        self.algorithm = renaming.renamed(algorithm, tuple(self.renamed.items())) if self.renamed else algorithm
         self.constants = {} if rule is None else rule.constants()
         if rule is not None and "carries_alpha" in rule.options:
             self.constants["carries_alpha"] = bool(words(algorithm.trace_scale))
@@ -73,21 +76,25 @@ class Model:
         coefficients = rule.equations().coefficients if rule.updates else []
         return {*given, *rule.keeps, *rule.holds, *rule.row_names(), *coefficients}
 
-    def _check_names(self, rule: RuleDeclaration) -> None:
-        a = self.algorithm
+    def _renamed(self, algorithm: type[AlgorithmDeclaration], rule: RuleDeclaration) -> dict[str, str]:
+        """New names for the numbers of the algorithm that the rule, or one of its functions, calls the same."""
         results = {name for function in rule.phases for name in source.returned(rule.function(function))}
         ours = {*words(rule.parameters), *words(rule.shared), *rule.keeps, *rule.holds, *rule.dots, *results}
         known = {name.lower() for name in ours - {*rule.inputs, *INPUTS}}  # constants are in capital letters
-        both = sorted(name for name in {*words(a.sizes), *words(a.parameters)} if name.lower() in known)
-        both += [name for name in a.number_names() if name.startswith(tuple(f"{k}_" for k in self.estimates))]
-        if both:
-            raise TypeError(f"lam: {a.__name__} and {type(rule).__name__} both declare {', '.join(both)}; rename one")
+        return renaming.apart(algorithm, known, tuple(self.estimates))
+
+    def _check_names(self, rule: RuleDeclaration) -> None:
+        a = self.algorithm
         for what in rule.dots.values():
             left, *rest = what.split(".")
             kept = (*a.keeps, *a.row_names(), "x", "x'")
             if left in self.estimates and rest[0] not in kept:
                 who = type(rule).__name__
                 raise TypeError(f"lam: {who} needs {rest[0]!r} of the algorithm, which {a.__name__} does not declare")
+
+    def numbers(self, given: Mapping[str, float]) -> dict[str, float]:
+        """The numbers of a learner by their names in this model."""
+        return {self.renamed.get(name, name): value for name, value in given.items()}
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats
+from tdlambda.arrays import Array, Floats, aligned
 from tdlambda.core.memory import Episode, Layout, Memory, layout_of, under, with_prefix
 from tdlambda.core.model import Model
 from tdlambda.core.schedules import one
@@ -20,9 +20,10 @@ AVERAGE = "average"
 """The row of averaged parameters, with which a network predicts."""
 HEADS = "heads."
 """Prefix of what belongs to the heads."""
-_FLOATS = ("rewards", "reward_decay", "reward_mean", "reward_square", "scale")
+_FLOATS = ("rewards", "reward_decay", "reward_mean", "reward_square", "scale", "apart", "joint")
 _COUNTS = ("reward_count", "seen")
-"""Statistics of the rewards and of their discounted sum; the unit of the value; number of observations seen."""
+"""Statistics of the rewards and of their discounted sum; the unit of the value; means of squared changes of layers that
+are shared (`agreed` of `schedules.network.kernels`); number of observations seen."""
 
 
 @cache
@@ -67,14 +68,21 @@ class NetworkMemory(Memory):
     ) -> None:  # fmt: skip
         self.heads = heads
         super().__init__(layout, {"scale": 1.0, **numbers}, rows)
+        self.rows = aligned(self.rows)
         self.hidden: Floats = np.ones((2, form.widths[-2] + 1))
         """The last hidden layer at x and at x', and a constant."""
         self.positions = np.arange(form.widths[-2] + 1)
         self.inputs: Floats = np.zeros((2, form.widths[0]))
         """Running means and sums of squared deviations of the inputs."""
         layers = Layers(form, "")
-        self.scratch: Array = np.zeros(layers.scratch, dtype=form.dtype)
+        self.scratch: Array = aligned(np.zeros(layers.scratch, dtype=form.dtype))
         self.sizes = np.array(layers.sizes, dtype=np.int64)
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviations of the inputs so far."""
+        found: Floats = np.sqrt(self.inputs[1] / max(self["seen"] - 1, 1))
+        return found
 
     @property
     def all_arrays(self) -> tuple[Any, ...]:
@@ -122,6 +130,7 @@ class NetworkMemory(Memory):
     def copy(self) -> Self:
         """An independent copy."""
         other = super().copy()
+        other.rows, other.scratch = aligned(self.rows), aligned(self.scratch)
         other.heads = None if self.heads is None else self.heads.copy()
         return other
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -9,17 +11,14 @@ import numpy as np
 from tdlambda.compiled import numba
 
 
-class Named(np.void):  # type: ignore[misc]  # NumPy's types call it final
-    """A record with its fields as attributes; in `np.record`, a field `size` would be hidden by NumPy's attribute."""
+@cache
+def _attributes(names: tuple[str, ...]) -> type:
+    """Records with these fields as attributes; in `np.record`, a field `size` would be hidden by NumPy's attribute."""
 
-    def __getattribute__(self, name: str) -> Any:
-        """The field, if there is one of this name."""
-        own = np.void.__getattribute__(self, "dtype").fields
-        return self[name] if name in own else np.void.__getattribute__(self, name)
+    def attribute(name: str) -> property:
+        return property(itemgetter(name), lambda record, value: record.__setitem__(name, value))
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set the field."""
-        self[name] = value
+    return type("Named", (np.void,), {name: attribute(name) for name in names})
 
 
 def named(kind: Any) -> Any:
@@ -32,4 +31,4 @@ def named(kind: Any) -> Any:
     if not numba.config.DISABLE_JIT:
         return kind
     fields: Any = [(name, named(kind[name]) if kind[name].names else kind[name]) for name in kind.names or ()]
-    return np.dtype((Named, fields))
+    return np.dtype((_attributes(kind.names or ()), fields))

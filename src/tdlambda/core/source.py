@@ -207,8 +207,12 @@ def _returned(function: Callable[..., Any] | str) -> tuple[str, ...]:
     value = returns[0].value if len(returns) == 1 and node.body[-1] is returns[0] else None
     items = value.elts if isinstance(value, ast.Tuple) else [value]
     names = [item.id for item in items if isinstance(item, ast.Name)]
-    if not names or len(names) < len(items) or len(set(names)) < len(names):
-        raise TypeError(f"{name} must end with its only return, a list of distinct names: `return keep, new, along`")
+    twice = sorted({each for each in names if names.count(each) > 1})
+    if not names or len(names) < len(items) or twice:
+        raise TypeError(
+            f"{name} must end with its only return, a list of distinct names: `return keep, new, along`"
+            + "".join(f"; it returns {each} twice" for each in twice)
+        )
     return tuple(names)
 
 

@@ -62,7 +62,7 @@ class Block:
     @staticmethod
     def _start(group: Group, share: bool, per_lane: tuple[str, ...]) -> Start:
         """What every block of a group begins with."""
-        shared = sharing.found(group) if share and not per_lane else None
+        shared = sharing.sharing_of(group) if share and not per_lane else None
         model = group.learners[0].model if shared is None else shared.model
         one_hot = type(group.features) is OneHot
         one_z = one_hot if model.over_x else type(group.lam_features) is OneHot

@@ -171,11 +171,11 @@ def _interpreted(learner: Algorithm, X: Any, c: Transitions, lam: Any, steps: in
     numbers = learner.memory.numbers()
     Z = learner.lam_features.matrix(range(STATES))
     plain = Interpreter(learner.model, learner.features.size, numbers, learner.lam_features.size)
-    rho, cut = learner.correction.factors(c.rho, c.behavior) if learner.model.corrected else (c.rho, np.ones(len(c)))
+    rho, factor = learner.correction.factors(c.rho, c.behavior) if learner.model.corrected else (c.rho, np.ones(len(c)))
     for t in range(len(c) if steps is None else steps):
         s, n = c.obs[t], c.next_obs[t]
         ends = bool(c.terminated[t]), bool(c.truncated[t])
-        plain.learn(X[s], X[n], c.reward[t], c.gamma[t], rho[t], lam[t], *ends, Z[n], cut[t])
+        plain.learn(X[s], X[n], c.reward[t], c.gamma[t], rho[t], lam[t], *ends, Z[n], factor[t])
     return plain
 
 
@@ -197,17 +197,17 @@ def _in_c(learner: Algorithm, features: Encoder, c: Transitions, lam: Any) -> CL
         return None
     with TemporaryDirectory() as folder:
         try:
-            in_c = CLearner(learner, Path(folder))
+            in_c = CLearner(learner, Path(folder), "-O0")  # compiled faster than it would run
         except NoCError:
             return None
         encoders = (features, features if learner.lam_features is learner.features else learner.lam_features)
         index, z_index = ([one.encode(s) for s in range(STATES)] for one in encoders)
         x, z = ([(i.astype(np.int32), v) for i, v in some] for some in (index, z_index))
-        rho, cut = (
+        rho, factor = (
             learner.correction.factors(c.rho, c.behavior) if learner.model.corrected else (c.rho, np.ones(len(c)))
         )
         for t in range(len(c)):
-            more = (float(cut[t]),) if learner.model.corrected else ()
+            more = (float(factor[t]),) if learner.model.corrected else ()
             ended = int(c.terminated[t]) + 2 * int(c.truncated[t])
             s, n = c.obs[t], c.next_obs[t]
             in_c.learn(
@@ -255,9 +255,9 @@ def _reset(learner: Algorithm) -> None:
 
 
 def _gamma(learner: Algorithm) -> None:
-    cut, after = _weights(learner, (0, 0.0, 1, 0.0, 1.0), (1, 1.0, 2, 1.0, 1.0))
+    ending, after = _weights(learner, (0, 0.0, 1, 0.0, 1.0), (1, 1.0, 2, 1.0, 1.0))
     _require(
-        np.isclose(cut[0], after[0]),
+        np.isclose(ending[0], after[0]),
         "gamma: γ' was 0 on entering state 1, but the reward after state 1 changed the value of state 0. The trace "
         "must decay by the γ of the current state: keep decay = gamma_next * lam_next for the next step",
     )
@@ -271,9 +271,9 @@ def _gamma(learner: Algorithm) -> None:
 
 def _lambda(learner: Algorithm) -> None:
     steps = (0, 0.0, 1, 1.0, 1.0), (1, 1.0, 2, 1.0, 1.0)
-    cut, after = _weights(learner, *steps, lam=(1, 0, 1, 1, 1, 1))
+    ending, after = _weights(learner, *steps, lam=(1, 0, 1, 1, 1, 1))
     _require(
-        np.isclose(cut[0], after[0]),
+        np.isclose(ending[0], after[0]),
         "lambda: λ of state 1 was 0, but the reward after state 1 changed the value of state 0. The trace must decay "
         "by the λ of the current state: keep decay = gamma_next * lam_next for the next step",
     )

@@ -52,8 +52,8 @@ class Group:
         """The columns that lanes learn from besides observations; a correction changes ρ and adds factors on λ'."""
         if not self.learners[0].model.corrected:
             return c.reward, c.gamma, c.rho, c.terminated, c.truncated
-        rho, cut = self.learners[0].correction.factors(c.rho, c.behavior)
-        return c.reward, c.gamma, rho, cut, c.terminated, c.truncated
+        rho, factor = self.learners[0].correction.factors(c.rho, c.behavior)
+        return c.reward, c.gamma, rho, factor, c.terminated, c.truncated
 
     def lam_table(self, observations: Any) -> Floats:
         """λ [observation, lane] of rules that do not learn; a single row if λ is the same at all observations."""
@@ -92,6 +92,7 @@ def _has_lanes(learner: Learner) -> bool:
     return (
         isinstance(learner, Algorithm)
         and learner.dtype == "float64"
+        and isinstance(learner.features, Encoder)  # and no network
         and learner.features.settled
         and (type(learner.rule) in (Fixed, PerState) or learner.rule.learns())
     )

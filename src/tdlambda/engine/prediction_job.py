@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tdlambda.arrays import choice, integer
 from tdlambda.engine.episodes import episode_ends
-from tdlambda.engine.score import Score, score_of
+from tdlambda.engine.score import score_of
 from tdlambda.engine.trajectory import contiguous
 from tdlambda.learners.learner import Learner
 from tdlambda.mdp import FiniteMDP
@@ -20,16 +19,6 @@ from tdlambda.tasks.task import Task
 KEEP = ("weights", "lambdas", "estimates", "learners")
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictionJob(Job):
-    """A validated run of learners on trajectories of a task."""
-
-    score: Score
-    width: int
-    average: str | None = None
-    """If a point is the mean over the steps since the last point: of the error "before" or "after" each update."""
-
-
 def _as_task(given: Any) -> str:
     """How to make a task of an MDP."""
     return "; td.TabularTask(mdp, target, behavior, features) is a task" if isinstance(given, FiniteMDP) else ""
@@ -37,8 +26,8 @@ def _as_task(given: Any) -> str:
 
 def checked(
     task: Any, learners: Any, seeds: Any, steps: Any, points: Any, weights: Any, truth: Any, keep: Any,
-    width: Any, *, score: Any = "value", average: Any = None, episodes: Any = None, follow: Any = (),
-) -> PredictionJob:  # fmt: skip
+    *, score: Any = "value", average: Any = None, episodes: Any = None, follow: Any = (),
+) -> Job:  # fmt: skip
     """Validate the arguments."""
     if isinstance(task, str):
         task = make(task)
@@ -68,8 +57,8 @@ def checked(
     fresh = {name: learner.clone() for name, learner in named.items()}
     for learner in fresh.values():
         learner.reset()
-    return PredictionJob(
+    return Job(
         task=task, learners=fresh, seeds=numbers, steps=length, points=at, score=score, keep=kept,
-        observations=observations, width=integer(width, "width", 1), average=average, follow=tuple(follow),
+        observations=observations, average=average, follow=tuple(follow),
         ends=None if episodes is None else {number: episode_ends(task, number, length) for number in numbers},
     )  # fmt: skip

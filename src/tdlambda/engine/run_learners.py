@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import integer
+from tdlambda.arrays import Floats, integer
 from tdlambda.engine.plan import WIDTH, Group, plan
-from tdlambda.engine.prediction_job import PredictionJob, checked
+from tdlambda.engine.prediction_job import checked
 from tdlambda.engine.trajectory import CHUNK, EncodedChunks, Stream
 from tdlambda.engine.workers import LaneWorker, LearnerWorker, Worker
 from tdlambda.learners.learner import Learner
-from tdlambda.runner.by_seed import by_seed, processors
+from tdlambda.runner.by_seed import by_seed, threads_of
+from tdlambda.runner.job import Job
 from tdlambda.runner.lane_progress import Progress
-from tdlambda.runner.result import Result, RunRecord, collected
+from tdlambda.runner.result import Result, RunRecord
 from tdlambda.runner.truth import Truth
 from tdlambda.tasks.task import Task
 
@@ -109,19 +110,22 @@ def run(
     'λ = 0.9'
     """
     measured = {"score": score, "average": average, "episodes": episodes, "follow": follow}
-    job = checked(task, learners, seeds, steps, points, weights, truth, keep, width, **measured)
-    threads = processors() if threads is None else integer(threads, "threads", 1)
-    pieces = _pieces(job, threads)
+    job, threads = checked(task, learners, seeds, steps, points, weights, truth, keep, **measured), threads_of(threads)
+    pieces = _pieces(job, threads, integer(width, "width", 1))
     if any(groups for groups, _ in pieces):
         _compile(job, [group for groups, _ in pieces for group in groups])
     work = ((number, partial(_work, job, number, *piece)) for number in job.seeds for piece in pieces)
-    return by_seed(job, work, partial(_result, job), threads, progress, on_seed, hold, stop)
+
+    def result(error: Floats, fields: dict[str, Any]) -> Result:
+        return Result(**fields, error=error, truth=job.score.truth, score=job.score.name, average=job.average)
+
+    return by_seed(job, work, result, threads, progress, on_seed, hold, stop)
 
 
-def _pieces(job: PredictionJob, threads: int) -> list[tuple[list[Group], list[int]]]:
+def _pieces(job: Job, threads: int, width: int) -> list[tuple[list[Group], list[int]]]:
     """Split the learners of one seed into enough pieces to keep all threads busy."""
     wanted = -(-threads // len(job.seeds))
-    width = min(job.width, max(16, -(-len(job.learners) // wanted)))
+    width = min(width, max(16, -(-len(job.learners) // wanted)))
     groups, alone = plan(list(job.learners.values()), width)
     units: list[tuple[list[Group], list[int]]] = [([group], []) for group in groups] + [
         ([], [place]) for place in alone
@@ -133,7 +137,7 @@ def _pieces(job: PredictionJob, threads: int) -> list[tuple[list[Group], list[in
     return pieces
 
 
-def _compile(job: PredictionJob, groups: list[Group]) -> None:
+def _compile(job: Job, groups: list[Group]) -> None:
     """Compile or load the machine code before the threads start."""
     chunk = Stream(job.task, 0).take(1)
     for model, group in {group.learners[0].model: group for group in groups}.items():
@@ -142,7 +146,7 @@ def _compile(job: PredictionJob, groups: list[Group]) -> None:
         LaneWorker(job, some, EncodedChunks(), np.array([1])).feed(chunk)
 
 
-def _work(job: PredictionJob, seed: int, groups: list[Group], alone: list[int], bar: Progress) -> dict[int, RunRecord]:
+def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progress) -> dict[int, RunRecord]:
     """Run some of the learners on one seed's trajectory."""
     stream, encoded = Stream(job.task, seed), EncodedChunks()
     points, steps = job.points_of(seed), job.steps_of(seed)
@@ -156,14 +160,3 @@ def _work(job: PredictionJob, seed: int, groups: list[Group], alone: list[int], 
                 return {}
             bar.advance(worker.n * len(chunk.at), worker.feed(chunk))
     return {place: lane for worker in workers for place, lane in worker.result().items()}
-
-
-def _result(
-    job: PredictionJob, seeds: tuple[int, ...], done: dict[int, dict[int, RunRecord]], interrupted: bool, seconds: float
-) -> Result:
-    error, fields = collected(job.names, seeds, job.points, done, job.follow)
-    return Result(
-        **fields, error=error, observations=job.observations, truth=job.score.truth, moments=job.points[job.moments],
-        interrupted=interrupted, seconds=seconds, lane_steps=len(job.names) * sum(map(job.steps_of, seeds)),
-        score=job.score.name, average=job.average, unit="steps" if job.ends is None else "episodes",
-    )  # fmt: skip

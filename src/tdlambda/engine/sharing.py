@@ -92,7 +92,7 @@ class Sharing:
             memory[f"{self.estimate}_{name}"] = numbers[f"V_{name}"]
 
 
-def found(group: Group) -> Sharing | None:
+def sharing_of(group: Group) -> Sharing | None:
     """An estimate that a group can share: one with at most half as many distinct learners as lanes."""
     first = group.learners[0]
     model, rule = first.model, first.model.rule
@@ -127,8 +127,8 @@ def _alone(learner: Algorithm, name: str) -> Algorithm:
     numbers = {"one": 1.0} | {name: memory[name] for name in (given.lam, given.pace) if name != "one"}
     params: dict[str, Any] = learner.get_params() | {"lam": numbers[given.lam], "on_divergence": "flag"}
     plain = type(learner)(**params)
-    for size in words(learner.declaration.sizes):
-        plain.memory[size] = numbers[given.pace] * memory[size]
+    for size, own in zip(words(learner.declaration.sizes), words(learner.model.algorithm.sizes), strict=True):
+        plain.memory[size] = numbers[given.pace] * memory[own]
     for parameter in words(learner.declaration.of_value):
         plain.memory[parameter] = 0.0
     for row in learner.declaration.row_names():

@@ -12,9 +12,9 @@ from tdlambda.arrays import Floats, Ints
 from tdlambda.core.runtime import read_errors
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import Group
-from tdlambda.engine.prediction_job import PredictionJob
 from tdlambda.engine.trajectory import EncodedChunks, TrajectoryChunk
 from tdlambda.learners.learner import Diverged
+from tdlambda.runner.job import Job
 from tdlambda.runner.result import RunRecord
 
 
@@ -54,9 +54,7 @@ class RunningMean:
 class LaneWorker:
     """A block of lanes that learns from the stream."""
 
-    def __init__(
-        self, job: PredictionJob, group: Group, encoded: EncodedChunks, points: Ints, followed: bool = False
-    ) -> None:
+    def __init__(self, job: Job, group: Group, encoded: EncodedChunks, points: Ints, followed: bool = False) -> None:
         self.job, self.block, self.encoded = job, Block(group), encoded
         self.moments, self.motion = job.moments.tolist() if followed else [], list[list[Floats]]()
         self.n = len(group.learners)
@@ -125,7 +123,7 @@ class LearnerWorker:
 
     n = 1
 
-    def __init__(self, job: PredictionJob, place: int, points: Ints, followed: bool = False) -> None:
+    def __init__(self, job: Job, place: int, points: Ints, followed: bool = False) -> None:
         self.job, self.place, self.points = job, place, points
         self.moments, self.motion = points[job.moments].tolist() if followed else [], list[Floats]()
         self.learner = list(job.learners.values())[place].clone()
@@ -168,7 +166,7 @@ class LearnerWorker:
         return {self.place: RunRecord(self.errors, self.diverged_at, _kept(self.job, self.learner), motion)}
 
 
-def _kept(job: PredictionJob, learner: Any) -> dict[str, Any]:
+def _kept(job: Job, learner: Any) -> dict[str, Any]:
     """The requested parts of a learner's final state."""
     what: dict[str, Any] = {}
     if "weights" in job.keep:
@@ -183,6 +181,6 @@ def _kept(job: PredictionJob, learner: Any) -> dict[str, Any]:
     return what
 
 
-def _lambdas(job: PredictionJob, learner: Any) -> Floats:
+def _lambdas(job: Job, learner: Any) -> Floats:
     """The λ of a learner at the observations."""
     return np.array(learner.lambdas(job.observations), dtype=np.float64)

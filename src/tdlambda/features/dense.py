@@ -1,6 +1,7 @@
 """Observations that already are feature vectors."""
 
-from typing import Any, SupportsIndex
+from collections.abc import Mapping
+from typing import ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +26,8 @@ class Dense(Encoder):
     (array([0, 1, 2]), array([ 0.5,  0. , -2. ]))
     """
 
+    kept_as: ClassVar[Mapping[str, str]] = {"n": "size"}
+
     def __init__(self, n: SupportsIndex) -> None:
         self.size = whole_number("n", n, least=1)
         self.active = self.size
@@ -44,10 +47,6 @@ class Dense(Encoder):
     def kernel(self) -> EncoderKernel | None:
         """The compiled form of `encode`."""
         return self._kernel
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return {"n": self.size}
 
 
 def require_finite(vectors: Values) -> Values:

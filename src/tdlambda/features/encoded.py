@@ -1,6 +1,6 @@
 """Observations that already are encoded."""
 
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,10 +59,6 @@ class Encoded(Encoder):
     def kernel(self) -> EncoderKernel | None:
         """The compiled form of `encode`."""
         return self._kernel
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return {"size": self.size, "active": self.active}
 
 
 def encode_encoded(obs: Values, numbers: Values, index: Indices, value: Values) -> int:

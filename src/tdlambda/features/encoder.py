@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tdlambda.arrays import integer
 from tdlambda.compiled import compiled, kernel
 from tdlambda.features.real import real_vector
-from tdlambda.showing import call, says_arguments
+from tdlambda.parameters import ByParameters
+from tdlambda.showing import says_arguments
 
 Indices: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
@@ -46,7 +47,7 @@ class EncoderKernel:
     binary: bool = False
 
 
-class Encoder(ABC):
+class Encoder(ByParameters, ABC):
     """Base class of encoders: a feature map x(s), given as the indices and values of its active entries.
 
     The value estimate is linear in the features, v(s) = wᵀx(s) = Σⱼ values[j] · w[indices[j]]
@@ -115,10 +116,6 @@ class Encoder(ABC):
     def encode_batch(self, observations: Any) -> tuple[Indices, Values]:
         """The indices and the values of n observations, each of shape [n, active]."""
 
-    @abstractmethod
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data, suitable for JSON."""
-
     @property
     def settled(self) -> bool:
         """Whether the encoding is fixed; if not, it depends on the observations learned from so far (`observe`)."""
@@ -146,19 +143,9 @@ class Encoder(ABC):
         _add_at(indices, values, X)
         return X
 
-    def __eq__(self, other: object) -> bool:
-        """Whether the other encoder has the same type and the same parameters."""
-        if not isinstance(other, Encoder) or type(self) is not type(other):
-            return NotImplemented
-        return self.get_params() == other.get_params()
-
     def __hash__(self) -> int:
         """A hash of the type and sizes, which are equal for equal encoders and cheap to read."""
         return hash((type(self), self.size, self.active))
-
-    def __repr__(self) -> str:
-        """The call that builds an equal encoder."""
-        return call(self, self.get_params())
 
 
 def as_vector(observation: Any, dimensions: int) -> Values:

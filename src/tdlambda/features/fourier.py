@@ -1,6 +1,6 @@
 """The Fourier cosine basis of a box."""
 
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,15 +80,6 @@ class Fourier(BoxEncoder):
     def kernel(self) -> EncoderKernel | None:
         """The compiled form of `encode`."""
         return self._kernel
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return {
-            "low": self._low.tolist(),
-            "high": self._high.tolist(),
-            "order": self.order,
-            "outside": self.outside,
-        }
 
     def _fill(self, points: Values, flat: Values, values: Values) -> None:
         wrong = _fill_cosines(flat, self._kernel.numbers, self._dimensions, self.size, values)

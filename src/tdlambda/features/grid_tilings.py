@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Self, SupportsIndex
+from typing import Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,11 +97,6 @@ class GridTilings(Encoder):
         indices = np.empty((states.size, self.active), dtype=np.int64)
         _sum_terms(states, self._lengths, self._terms, indices)
         return indices, np.ones(indices.shape)
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        cuts = [[list(points) for points in tiling] for tiling in self.cuts]
-        return {"shape": list(self.shape), "cuts": cuts}
 
 
 def _is_list(given: object) -> bool:

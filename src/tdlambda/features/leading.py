@@ -1,7 +1,8 @@
 """The first entries of a vector as features."""
 
+from collections.abc import Mapping
 from math import isfinite
-from typing import Any, SupportsIndex
+from typing import ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +30,8 @@ class Leading(Dense):
     (array([0, 1]), array([0.5, 0. ]))
     """
 
+    kept_as: ClassVar[Mapping[str, str]] = {"n": "dimensions"}
+
     def __init__(self, n: SupportsIndex, size: SupportsIndex) -> None:
         self.dimensions = whole_number("n", n, least=1)
         super().__init__(size)
@@ -51,7 +54,3 @@ class Leading(Dense):
     def kernel(self) -> EncoderKernel | None:
         """None: there is no compiled form."""
         return None
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return {"n": self.dimensions, "size": self.size}

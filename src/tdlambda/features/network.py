@@ -179,13 +179,18 @@ class Network:
             self.dtype,
         )
 
-    def initial(self) -> Floats:
-        """Initial parameters: biases 0, weights uniform within ±1/√n of a unit's n inputs, most of them set to 0."""
+    def initial(self, question: int = 0) -> Floats:
+        """Initial parameters: biases 0, weights uniform within ±1/√n of a unit's n inputs, most of them set to 0.
+
+        Several questions on one network have different weights in the last layer.
+        """
         rng = np.random.default_rng([self.seed, self.part] if self.part else self.seed)
         form = self.form()
         parameters = np.zeros(form.size)
-        for weights, _ in form.matrices(parameters):
+        for k, (weights, _) in enumerate(form.matrices(parameters)):
             n = len(weights)
+            if question and k == len(self.hidden):
+                rng = np.random.default_rng([self.seed, self.part, question])
             weights[:] = rng.uniform(-1, 1, weights.shape) / math.sqrt(n)
             zeros = min(math.ceil(self.sparsity * n), n - 1)
             for unit in weights.T:

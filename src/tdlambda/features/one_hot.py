@@ -1,6 +1,7 @@
 """One feature per state."""
 
-from typing import Any, SupportsIndex
+from collections.abc import Mapping
+from typing import ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +32,7 @@ class OneHot(Encoder):
     """
 
     states: int
+    kept_as: ClassVar[Mapping[str, str]] = {"n": "size"}
 
     def __init__(self, n: SupportsIndex) -> None:
         self.size = whole_number("n", n, least=1)
@@ -53,10 +55,6 @@ class OneHot(Encoder):
         """The indices and values of n states, each of shape [n, 1]."""
         indices = state_indices(observations, self.size).reshape(-1, 1)
         return indices, np.ones(indices.shape)
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return {"n": self.size}
 
 
 def encode_state(obs: Values, numbers: Values, index: Indices, value: Values) -> int:

@@ -50,10 +50,6 @@ class Pairs(Encoder):
         actions = np.array([state_index(action, self.actions) for _, action in pairs], dtype=np.int64)
         return index * self.actions + actions[:, None], value
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"features": self.features, "actions": self.actions}
-
 
 def _pair(observation: Any) -> tuple[Any, Any]:
     try:

@@ -129,19 +129,6 @@ class TileCoder(BoxEncoder):
         self._tile(points, points.reshape(-1), indices.reshape(-1))
         return indices, np.ones(indices.shape)
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return {
-            "low": self._low.tolist(),
-            "high": self._high.tolist(),
-            "tilings": self.tilings,
-            "tiles": list(self.tiles),
-            "offsets": self.offsets,
-            "bias": self.bias,
-            "hash_size": self.hash_size,
-            "outside": self.outside,
-        }
-
     def _tile(self, points: Values, flat: Values, indices: Indices) -> None:
         wrong = tile_points(flat, self._kernel.numbers, self._dimensions, self.active, indices)
         if wrong >= 0:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda import registry
-from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
+from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive, read_only
 from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
@@ -258,7 +258,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         numbers = self._constants(start)
         if self._network is None:
             layout = layout_of(model, self.features.size, self.lam_features.size, self.dtype)
-            self.memory = Memory(layout, numbers | self._of_rule() | model.held, rows)
+            self.memory = Memory(layout, model.numbers(numbers) | self._of_rule() | model.held, rows)
         else:
             form = self._network.form()
             rows |= {AVERAGE: start} if form.averaged else {}
@@ -274,7 +274,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         layout = heads_layout(model, form)
         own = {"size": layout.size, "z_size": layout.size, "start": 0.0, "bound": runtime.LARGEST[layout.dtype]}
         rows = {f"{k}_{name}": at for name, at in self.declaration.starts.items() for k in model.estimates}
-        return Memory(layout, numbers | own | self._of_rule() | model.held, rows)
+        return Memory(layout, model.numbers(numbers) | own | self._of_rule() | model.held, rows)
 
     def _modelled(self, apart: tuple[str, ...] = ()) -> Model:
         """The model, without these estimates; on a network, the rule for λ is in `_heads`."""
@@ -380,8 +380,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
 
             def corrected(obs: Any, after: Any, reward: float, gamma: float, rho: float, ended: int) -> int:
                 lam = self._lam_at(after) if self.fixed_lam is None else self.fixed_lam
-                kappa, cut = self._corrected(rho)
-                return enter(lam, cut, obs, after, reward, gamma, kappa, ended)
+                kappa, factor = self._corrected(rho)
+                return enter(lam, factor, obs, after, reward, gamma, kappa, ended)
 
             return corrected
         if self.fixed_lam is None:
@@ -391,8 +391,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
     def _corrected(self, rho: float) -> tuple[float, float]:
         """The correction κ and the factor on λ' for this action."""
         behavior, self._behavior = self._behavior, None
-        kappa, cut = self.correction.factors(rho, behavior)
-        return float(kappa), float(cut)
+        kappa, factor = self.correction.factors(rho, behavior)
+        return float(kappa), float(factor)
 
     def predict(self, obs: Any) -> float:
         """V(obs)."""
@@ -474,8 +474,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
                 lam = self._lam_at(next_obs) if self.fixed_lam is None else self.fixed_lam
                 numbers: tuple[float, ...] = (float(reward), float(gamma), float(rho), lam)
                 if self.model.corrected:
-                    kappa, cut = self._corrected(rho)
-                    numbers = (float(reward), float(gamma), kappa, lam, cut)
+                    kappa, factor = self._corrected(rho)
+                    numbers = (float(reward), float(gamma), kappa, lam, factor)
                 status = self._update(*x, y, yv, z, zv, *numbers, ended)
                 if not (status or self.features.settled):
                     self.features.observe(obs)
@@ -503,8 +503,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         lam = self._lam_many(c.next_obs, len(c)) if self.fixed_lam is None else np.array([self.fixed_lam])
         numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
         if self.model.corrected:
-            rho, cut = self.correction.factors(c.rho, c.behavior)
-            numbers = (c.reward, c.gamma, rho, lam, cut, c.terminated, c.truncated)
+            rho, factor = self.correction.factors(c.rho, c.behavior)
+            numbers = (c.reward, c.gamma, rho, lam, factor, c.terminated, c.truncated)
         obs, next_obs = c.obs, c.next_obs
         if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
             indices: Any = (plain(obs, np.int64), plain(next_obs, np.int64))
@@ -661,9 +661,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         name = words(self.declaration.trace_rows)[0]
         if not self.mixture:
             return self.row(f"V_{name}")
-        mixed: Array = np.sum([weight * self.row(f"{k}_{name}") for k, weight in self.mixture.items()], axis=0)
-        mixed.flags.writeable = False
-        return mixed
+        return read_only(np.sum([weight * self.row(f"{k}_{name}") for k, weight in self.mixture.items()], axis=0))
 
     @property
     def mixture(self) -> dict[str, float]:
@@ -672,9 +670,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
 
     def row(self, name: str) -> Array:
         """A row by name, read-only: "V_w", the value's weights; "V_e", its trace; "u", the rule's weights."""
-        view = self.memory.row(name).view()
-        view.flags.writeable = False
-        return view
+        return read_only(self.memory.row(name))
 
     @property
     def td_error(self) -> float:
@@ -752,20 +748,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, by name."""
-        given = {
-            "features": self.features,
-            "alpha": self.alpha,
-            "lam": self.rule,
-            "correction": self.correction,
-            "centering": self.centering,
-            "initial": self.initial.tolist(),
-            "trace_tolerance": self.trace_tolerance,
-            "bound": self.bound,
-            "on_divergence": self.on_divergence,
-            "dtype": self.dtype if self._network is None else "float64",  # a network has its own
-        }
-        further = [name for name in inspect.signature(type(self)).parameters if name not in given]
-        return given | {name: getattr(self, name) for name in further}
+        found = super().get_params()
+        return found if self._network is None else found | {"dtype": "float64"}  # a network has its own
 
     def clone(self) -> Self:
         """An independent copy of this learner, in the same state."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, Ints, choice, clipped, positive
+from tdlambda.arrays import Bools, Floats, Ints, choice, clipped, positive, read_only
 from tdlambda.compiled import inlined, kernel, numba
 from tdlambda.core.runtime import LARGEST, dot, mean_visits, scheduled
 from tdlambda.features import Encoder
@@ -248,9 +248,7 @@ class ReturnLearner(BatchLearner):
     @property
     def weights(self) -> Array:
         """The weights w, as a read-only view."""
-        view = self._weights.view()
-        view.flags.writeable = False
-        return view
+        return read_only(self._weights)
 
     def _clip(self) -> None:
         self._weights[:] = clipped(self._weights, LARGEST[self.dtype])
@@ -264,11 +262,6 @@ class ReturnLearner(BatchLearner):
     def _arrays(self) -> tuple[Array, Array, Array, Array, Ints, Floats, Array]:
         """The arrays that its compiled code works on."""
         return (self._count, self._number, self._weights, self._visits, self._X, self._Xv, self._stored)
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
-        own = {"features": self.features, "alpha": self.alpha, "initial": self.initial.tolist(), "bound": self.bound}
-        return own | {"on_divergence": self.on_divergence, "dtype": self.dtype}
 
     def _state(self) -> dict[str, Array]:
         parts = {"weights": self._weights, "visits": self._visits, "X": self._X, "Xv": self._Xv}
@@ -317,11 +310,8 @@ class EpisodeLearner(ReturnLearner):
     def _finish(self, n: int) -> bool:
         """Learn from the n stored transitions; return whether the weights are within the bound."""
 
-    def _take(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-        terminated: Bools, truncated: Bools,
-    ) -> bool:  # fmt: skip
-        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
+    def _take(self, *columns: Any) -> bool:
+        *_, terminated, truncated = columns
         start, count = 0, self._count
         for stop in (np.flatnonzero(terminated | truncated) + 1).tolist():
             within = self._finish(self._store(columns, start, stop))
@@ -330,11 +320,11 @@ class EpisodeLearner(ReturnLearner):
                 count["diverged_at"] = count["seen"]
                 return False
             start = stop
-        if start < len(reward):
-            self._store(columns, start, len(reward))
+        if start < len(terminated):
+            self._store(columns, start, len(terminated))
         return True
 
-    def _store(self, columns: Columns, start: int, stop: int) -> int:
+    def _store(self, columns: Any, start: int, stop: int) -> int:
         """Store the transitions start..stop-1, growing the buffer if needed; return how many it now holds."""
         needed, room = int(self._count["stored"][0]) + stop - start, len(self._stored)
         if needed > room:

@@ -22,13 +22,13 @@ from typing import Any, ClassVar, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, Ints, fraction, positive
+from tdlambda.arrays import Floats, Ints, fraction, positive, read_only
 from tdlambda.compiled import inlined, kernel
 from tdlambda.core.runtime import LARGEST, absolute, dot, largest_value, mean_visits, scheduled
 from tdlambda.features import Encoder
 from tdlambda.learners.episode import Columns
 from tdlambda.learners.learner import Array
-from tdlambda.learners.matrix import MatrixLearner, add_rows, fade, largest, unwritable
+from tdlambda.learners.matrix import MatrixLearner, add_rows, fade, largest
 from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.rules import Lam
 
@@ -188,12 +188,12 @@ class ExpectedTrace(MatrixLearner):
     @property
     def weights(self) -> Array:
         """The weights w, as a read-only view."""
-        return unwritable(self._w)
+        return read_only(self._w)
 
     @property
     def trace(self) -> Array:
         """The trace z of the last step, read-only; 0 between episodes."""
-        return unwritable(self._z)
+        return read_only(self._z)
 
     def expected_trace(self, obs: Any) -> Floats:
         """The expected trace Θ x(obs) on entering this observation."""
@@ -207,18 +207,10 @@ class ExpectedTrace(MatrixLearner):
             self._z[:] = 0.0
             self._number["under_way"] = 0.0
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
-        own = {"alpha": self.alpha, "beta": self.beta, "eta": self.eta, "initial": self.initial.tolist()}
-        return super().get_params() | own
-
-    def _take(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-        terminated: Bools, truncated: Bools,
-    ) -> bool:  # fmt: skip
+    def _take(self, *columns: Any) -> bool:
         own = (self._theta, self._w, self._e, self._z, self._visits, self._trace_visits, self._expected)
         rest = (self._number, self._count, self._settings, self.eta)
-        return learn_rows(*own, *rest, (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated))
+        return learn_rows(*own, *rest, columns)
 
     def _restore(self, state: dict[str, Array]) -> None:
         if "numbers" in state and state["numbers"].shape == (len(self.numbers.split()),):

@@ -10,7 +10,7 @@ TD(λ): accumulating traces give the same sum of updates if the weights are held
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,10 +86,6 @@ class LambdaReturn(EpisodeLearner):
             raise TypeError(f"hold must be True or False; got {hold!r}")
         super().__init__(features, alpha, lam, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype)
         self.hold = hold
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
-        return super().get_params() | {"lam": self.rule, "hold": self.hold}
 
     def _finish(self, n: int) -> bool:
         stored = self._stored[:n]

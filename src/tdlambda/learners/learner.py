@@ -88,7 +88,7 @@ class Learner(Saved):
     can run in different threads.
     """
 
-    role = "learner"
+    role, kept_as = "learner", {"lam": "rule"}
     takes_adaptive: ClassVar[bool] = False
     """Whether λ can be learned alongside the value."""
     takes_networks: ClassVar[bool] = False
@@ -162,12 +162,12 @@ class Learner(Saved):
             `next_obs` and starts a new episode.
         """
         r, g, p = check_numbers(reward, gamma, rho)
-        ended, cut = flag(terminated, "terminated"), flag(truncated, "truncated")
+        ends, truncates = flag(terminated, "terminated"), flag(truncated, "truncated")
         with self._guard:
             lam = self._lam_at(next_obs)
             x, xv = encoded(self.features.encode, obs, "obs")
             y, yv = encoded(self.features.encode, next_obs, "next_obs")
-            self._learn(x, xv, y, yv, r, g, p, lam, ended, cut)
+            self._learn(x, xv, y, yv, r, g, p, lam, ends, truncates)
             if not self.features.settled:
                 self.features.observe(obs)
 

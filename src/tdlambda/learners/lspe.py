@@ -19,13 +19,13 @@ from typing import Any, ClassVar, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, Ints, positive
+from tdlambda.arrays import Floats, positive, read_only
 from tdlambda.compiled import kernel
 from tdlambda.core.runtime import LARGEST, dot
 from tdlambda.features import Encoder
 from tdlambda.learners.episode import Columns
 from tdlambda.learners.learner import Array
-from tdlambda.learners.matrix import MatrixLearner, add_rows, largest, step_trace, unwritable
+from tdlambda.learners.matrix import MatrixLearner, add_rows, largest, step_trace
 from tdlambda.learners.step_size import initial_weights
 from tdlambda.rules import Lam
 
@@ -151,17 +151,8 @@ class LSPE(MatrixLearner):
     @property
     def weights(self) -> Array:
         """The weights w, as a read-only view."""
-        return unwritable(self._w)
+        return read_only(self._w)
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
-        own = {"step": self.step, "ridge": self.ridge, "initial": self.initial.tolist()}
-        return super().get_params() | own
-
-    def _take(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-        terminated: Bools, truncated: Bools,
-    ) -> bool:  # fmt: skip
+    def _take(self, *columns: Any) -> bool:
         own = (self._A, self._G, self._b, self._w, self._e, self._gap, self._move, self._number, self._count)
-        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
         return learn_rows(*own, self.bound, self.step, columns)

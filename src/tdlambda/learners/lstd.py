@@ -9,12 +9,12 @@
 less with every step.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Floats
 from tdlambda.compiled import kernel
 from tdlambda.learners.episode import Columns
 from tdlambda.learners.learner import Array
@@ -122,13 +122,9 @@ class LSTD(LeastSquares):
                 self._w = w
         return w
 
-    def _take(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-        terminated: Bools, truncated: Bools,
-    ) -> bool:  # fmt: skip
-        own = (self.bound, self.forgetting, self._interests(x, xv))
+    def _take(self, *columns: Any) -> bool:
+        own = (self.bound, self.forgetting, self._interests(*columns[:2]))
         self._w = None
-        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
         return learn_rows(self._A, self._b, self._e, self._number, self._count, *own, columns)
 
     def _restore(self, state: dict[str, Array]) -> None:

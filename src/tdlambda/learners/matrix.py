@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal, SupportsIndex
+from typing import ClassVar, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, flag, integer, not_negative, positive, real
+from tdlambda.arrays import Floats, Ints, flag, integer, not_negative, positive, read_only, real
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
 from tdlambda.learners.episode import BatchLearner, record
@@ -104,18 +104,13 @@ class MatrixLearner(BatchLearner):
     @property
     def trace(self) -> Array:
         """The eligibility trace e, as a read-only view."""
-        return unwritable(self._e)
+        return read_only(self._e)
 
     def reset(self) -> None:
         """Set the trace to 0, as at the start of an episode; keep everything learned."""
         with self._guard:
             self._e[:] = 0.0
             self._number["follow_on"] = 0.0
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {"features": self.features, "lam": self.rule, "max_size": self.max_size}
-        return own | {"bound": self.bound, "on_divergence": self.on_divergence}
 
     def _state(self) -> dict[str, Array]:
         own = {"numbers": self._number.view(np.float64), "counts": self._count.view(np.int64)}
@@ -197,11 +192,6 @@ class LeastSquares(MatrixLearner):
     def _allocate(self, size: int) -> None:
         """Allocate the other arrays in their initial state."""
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {"ridge": self.ridge, "forgetting": self.forgetting, "emphatic": self.emphatic}
-        return super().get_params() | own | {"interest": self.interest.tolist()}
-
     def _interests(self, x: Ints, xv: Floats) -> Floats:
         """The interest i(x) of each row, validated; empty if not emphatic."""
         if not self.emphatic:
@@ -213,10 +203,3 @@ class LeastSquares(MatrixLearner):
             row = int(np.argmin(found))
             raise ValueError(f"interest: interest·x must not be negative; got {found[row]} (row {row})")
         return found
-
-
-def unwritable(array: Floats) -> Array:
-    """A read-only view."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

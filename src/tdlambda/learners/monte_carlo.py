@@ -11,7 +11,7 @@ each terminated episode equal those of true online TD(1).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,10 +99,6 @@ class MonteCarlo(EpisodeLearner):
         choice(visit, "visit", "every", "first")
         super().__init__(features, alpha, 1.0, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype)
         self.visit = visit
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
-        return super().get_params() | {"visit": self.visit}
 
     def _finish(self, n: int) -> bool:
         chosen = np.ones(n, dtype=bool) if self.visit == "every" else first_visits(self._X[:n], self._Xv[:n])

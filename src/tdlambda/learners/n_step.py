@@ -14,7 +14,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, Ints, integer
+from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.compiled import kernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
@@ -110,15 +110,8 @@ class NStepTD(ReturnLearner):
         )
         self._G: Floats = np.empty(self.n)  # a work buffer, not part of the state
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
-        return super().get_params() | {"n": self.n}
-
-    def _take(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-        terminated: Bools, truncated: Bools,
-    ) -> bool:  # fmt: skip
-        return learn_rows(*self._arrays, self._G, (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated))
+    def _take(self, *columns: Any) -> bool:
+        return learn_rows(*self._arrays, self._G, columns)
 
     def _has_room(self, room: int, stored: int, head: int) -> bool:
         return room == self.n and stored < self.n and head < self.n

@@ -21,16 +21,16 @@ than four digits would be lost, again `size` steps after such a loss, and in any
 steps. While S cannot be inverted, w does not change.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, Ints, positive
+from tdlambda.arrays import Floats, Ints, positive, read_only
 from tdlambda.compiled import inlined, kernel
 from tdlambda.core.runtime import LARGEST, dot
 from tdlambda.learners.episode import Columns
 from tdlambda.learners.learner import Array
-from tdlambda.learners.matrix import LeastSquares, add_rows, follow_on, largest, step_trace, unwritable
+from tdlambda.learners.matrix import LeastSquares, add_rows, follow_on, largest, step_trace
 
 _CANCELLED = 1e-4
 """A denominator that is smaller than this, relative to its terms, has lost too many digits to cancellation."""
@@ -192,7 +192,7 @@ class RecursiveLSTD(LeastSquares):
     @property
     def weights(self) -> Array:
         """The weights w, as a read-only view."""
-        return unwritable(self._w)
+        return read_only(self._w)
 
     @property
     def singular(self) -> bool:
@@ -204,16 +204,12 @@ class RecursiveLSTD(LeastSquares):
         """Number of times the inverse was computed from the full matrix."""
         return int(self._count["solves"][0])
 
-    def _take(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-        terminated: Bools, truncated: Bools,
-    ) -> bool:  # fmt: skip
+    def _take(self, *columns: Any) -> bool:
         start, count = 0, self._count
         system = (self._S, self._Q, self._b, self._w, self._e, self._gain, self._row)
         own = (system, self._number, count, self.bound, self.ridge, self.forgetting)
-        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
-        interests = self._interests(x, xv)
-        while start < len(reward):
+        interests = self._interests(*columns[:2])
+        while start < len(columns[0]):
             start = learn_rows(*own, start, interests, columns)
             if count["diverged_at"] >= 0:
                 return False

@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from tdlambda.arrays import Array
 from tdlambda.learners.guard import Guard
+from tdlambda.parameters import Parametrised
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SAVED: dict[str, dict[str, type[Saved]]] = {"learner": {}, "agent": {}}
+SAVED: dict[str, dict[str, type[Saved]]] = {"learner": {}, "agent": {}, "curve": {}}
 """The classes that can be loaded from a file, by role and name."""
 
 _Saved = TypeVar("_Saved", bound="Saved")
 
 
-class Saved(ABC):
+class Saved(Parametrised, ABC):
     """An object that is rebuilt from its constructor's arguments and the arrays of its state."""
 
     role: ClassVar[str]
     """Key of its class in `SAVED`, and of its name in a file."""
     _guard: Guard
-
-    @abstractmethod
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
 
     @abstractmethod
     def _state(self) -> dict[str, Array]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, choice, not_negative, positive, real
 from tdlambda.core import declare
 from tdlambda.core.runtime import LARGEST
-from tdlambda.showing import call
+from tdlambda.parameters import ByParameters
 
 
-class StepSize:
+class StepSize(ByParameters):
     """Base class of adaptive step sizes, one for all features or one per feature.
 
     A subclass lists the algorithms it is defined for, each with its declaration (`forms`).
@@ -35,24 +34,8 @@ class StepSize:
         """Step sizes and parameters of the declaration, by name."""
         return {name: value for name, value in self.get_params().items() if not isinstance(value, str | bool)}
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
-    def __eq__(self, other: object) -> bool:
-        """Whether the other is of the same class with the same parameters."""
-        return type(other) is type(self) and self.get_params() == other.get_params()
-
-    def __hash__(self) -> int:
-        """A hash of the parameters: equal objects have equal hashes."""
-        return hash((type(self), tuple(self.get_params().values())))
-
-    def __repr__(self) -> str:
-        """The call that builds an equal object; arguments that equal their defaults are left out."""
-        return call(self, self.get_params())
-
-
-class OneOver:
+class OneOver(ByParameters):
     """α = scale / (offset + n)^power, where n counts steps, or visits of the active features (this one included).
 
     With one-hot features, `OneOver("visits")` is the sample average. With several active features, n is the mean of
@@ -84,22 +67,6 @@ class OneOver:
         self.by: Literal["visits", "steps"] = by
         self.scale = positive(scale, "scale")
         self.offset, self.power = not_negative(offset, "offset"), not_negative(power, "power")
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        return {"by": self.by, "scale": self.scale, "offset": self.offset, "power": self.power}
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the other has the same parameters."""
-        return isinstance(other, OneOver) and self.get_params() == other.get_params()
-
-    def __hash__(self) -> int:
-        """A hash of the parameters: equal objects have equal hashes."""
-        return hash(tuple(self.get_params().values()))
-
-    def __repr__(self) -> str:
-        """The call that builds an equal object."""
-        return call(self, self.get_params())
 
 
 Alpha: TypeAlias = float | OneOver | StepSize

@@ -228,12 +228,14 @@ def build(header: dict[str, Any], state: dict[str, Array]) -> Any:
 def _class_of(given: dict[str, Any]) -> type[Saved]:
     """The class that a header, or a part of one, names."""
     role = next((role for role in SAVED if role in given), None)
-    name = given.get(role) if role is not None else None
+    if role is None:
+        raise ValueError("its header names no learner, agent, Horde or learning curve")
+    name = given[role]
     if role == "learner" and isinstance(name, str) and name not in SAVED[role]:  # import it, if it is part of tdlambda
         registry.find(name)
-    kind = SAVED[role].get(name) if role is not None and isinstance(name, str) else None
+    kind = SAVED[role].get(name) if isinstance(name, str) else None
     if kind is None or inspect.isabstract(kind):
-        raise ValueError(f"unknown {role or 'class'} {name!r}; if it is your own class, import its module first")
+        raise ValueError(f"unknown {role} {name!r}; if it is your own class, import its module first")
     return kind
 
 

@@ -168,7 +168,7 @@ def _random(rng: np.random.Generator, n: int, per_step: frozenset[str]) -> Case:
     kind[7 + np.arange(n) % 2, np.arange(n)] = 2
     kind[[4, 8], 0] = 0  # the first environment ends at steps 3 and 7 at least
     kind[-1] = (np.arange(n) + rng.integers(3)) % 3
-    ended, cut = kind == 1, kind == 2
+    ended, truncates = kind == 1, kind == 2
     value, value_next = rng.normal(size=shape), rng.normal(size=shape)
     inside = kind[:-1] == 0
     value_next[:-1][inside] = value[1:][inside]
@@ -176,7 +176,7 @@ def _random(rng: np.random.Generator, n: int, per_step: frozenset[str]) -> Case:
     for name in VARY:
         if name not in per_step:
             vary[name] = np.full(shape, 1.0 if name == "rho" else vary[name][0, 0])
-    return Case(rng.normal(size=shape), value, value_next, **vary, terminated=ended, truncated=cut)
+    return Case(rng.normal(size=shape), value, value_next, **vary, terminated=ended, truncated=truncates)
 
 
 def _named(tested: _Tested, found: list[Any], cases: list[Case]) -> str:

@@ -60,13 +60,17 @@ def recursion(case: Case, s: Switches | None = None) -> tuple[Floats, Floats]:
     for n in range(N):
         later = 0.0
         for t in range(T - 1, -1, -1):
-            ended, cut = bool(case.terminated[t, n]), bool(case.truncated[t, n])
+            ended, truncates = bool(case.terminated[t, n]), bool(case.truncated[t, n])
             g, lam = float(case.gamma[t, n]), float(case.lam[t, n])
             w = float(case.value[t + 1, n] if s.after_reset and t < T - 1 else case.value_next[t, n])
-            stop = ended or cut
-            gone = ended or (cut and "truncated" in s.no_bootstrap) or (t == T - 1 and "end of batch" in s.no_bootstrap)
+            stop = ended or truncates
+            gone = (
+                ended
+                or (truncates and "truncated" in s.no_bootstrap)
+                or (t == T - 1 and "end of batch" in s.no_bootstrap)
+            )
             if s.flows == "terminated":
-                gone, stop = False, cut
+                gone, stop = False, truncates
             elif s.flows == "truncated":
                 stop = ended
             elif s.flows == "ends":

@@ -125,12 +125,12 @@ def _expected(kind: str, n: int, steps: int) -> dict[str, Array]:
                 obs, resets = env.reset()[0], False
                 rows[-1] = (*rows[-1][:2], value(obs), *rows[-1][3:], value(obs))
                 continue
-            after, reward, ended, cut, _ = env.step(0)
-            end, seen = ended or cut, after
+            after, reward, ended, truncates, _ = env.step(0)
+            end, seen = ended or truncates, after
             resets = end and kind == "next-step"
             if end and not resets:
                 seen = env.reset()[0]
-            rows.append((reward, value(obs), value(after), ended, cut, True, value(seen)))
+            rows.append((reward, value(obs), value(after), ended, truncates, True, value(seen)))
             obs = seen
         for name, column in zip(columns, zip(*rows, strict=True), strict=True):
             columns[name].append(column)

@@ -95,12 +95,12 @@ def scan(
             gammas = gamma[t, first:last] if gamma.size > 0 else numbers[0, :width]
             lams = lam[t, first:last] if lam.size > 0 else numbers[1, :width]
             r, v, v_next = reward[t, first:last], value[t, first:last], value_next[t, first:last]
-            ended, cut = terminated[t, first:last], truncated[t, first:last]
+            ended, truncates = terminated[t, first:last], truncated[t, first:last]
             if off_policy:
                 rhos = rho[t, first:last] if rho.size > 0 else numbers[2, :width]
-                _off_policy(r, v, v_next, ended, cut, gammas, lams, rhos, limits, K, wrong, G)
+                _off_policy(r, v, v_next, ended, truncates, gammas, lams, rhos, limits, K, wrong, G)
             else:
-                _on_policy(r, v, v_next, ended, cut, gammas, lams, K, wrong, G)
+                _on_policy(r, v, v_next, ended, truncates, gammas, lams, K, wrong, G)
             if advantage.size > 0:
                 _store_sum(G, v, -1.0, advantage[t, first:last])
             if target.size > 0 and (of_action or not off_policy):

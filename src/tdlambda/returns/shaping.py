@@ -72,12 +72,12 @@ class Form:
 
     def ends(self, terminated: Any, truncated: Any, last_too: bool = True) -> tuple[Bools, Bools]:
         """Flags [T, N]; each episode of a list, and with `last_too` the batch, is truncated unless it terminates."""
-        ended, cut = self._flags(terminated, "terminated"), self._flags(truncated, "truncated")
+        ended, truncates = self._flags(terminated, "terminated"), self._flags(truncated, "truncated")
         if not self.lengths and not last_too:
-            return ended, cut
-        cut, last = cut.copy(), np.cumsum(self.lengths) - 1 if self.lengths else [self.shape[0] - 1]
-        cut[last] |= ~ended[last]
-        return ended, cut
+            return ended, truncates
+        truncates, last = truncates.copy(), np.cumsum(self.lengths) - 1 if self.lengths else [self.shape[0] - 1]
+        truncates[last] |= ~ended[last]
+        return ended, truncates
 
     def result(self, array: Array, *like: Any) -> Any:
         """Steps [T, N] in the form and kind of the arguments `like`."""

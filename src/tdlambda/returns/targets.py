@@ -224,9 +224,9 @@ class _Call:
         advantage, target = (
             none if want == other else np.empty(self.form.grid, self.dtype) for other in ("target", "advantage")
         )
-        (r, v, v_next), (ended, cut), (gammas, lams, rhos) = self.steps, self.ends, read
+        (r, v, v_next), (ended, truncates), (gammas, lams, rhos) = self.steps, self.ends, read
         fine = scan(
-            (r, v, v_next, ended, cut), (gammas, lams, rhos), numbers, self.limits, self.off_policy, of_action,
+            (r, v, v_next, ended, truncates), (gammas, lams, rhos), numbers, self.limits, self.off_policy, of_action,
             np.empty((3, BLOCK)), advantage, target,
         )  # fmt: skip
         if not fine:

@@ -34,10 +34,6 @@ class Fixed(Rule):
         """An array of n times λ."""
         return np.full(n, self.lam)
 
-    def get_params(self) -> dict[str, Any]:
-        """The λ."""
-        return {"lam": self.lam}
-
 
 class PerState(Rule):
     """One λ for each state; observations are state numbers.
@@ -73,7 +69,3 @@ class PerState(Rule):
                 f"obs: lam has states 0 to {self.lam.size - 1}; got states from {states.min()} to {states.max()}"
             )
         return self.lam[states]
-
-    def get_params(self) -> dict[str, Any]:
-        """The table."""
-        return {"lam": self.lam.tolist()}

@@ -14,7 +14,8 @@ from tdlambda.core import declare
 from tdlambda.core.names import words
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder
-from tdlambda.showing import call, no_argument, says_arguments
+from tdlambda.parameters import ByParameters
+from tdlambda.showing import no_argument, says_arguments
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Seen:
     """Whether the warm-up is over."""
 
 
-class Rule(declare.RuleDeclaration):
+class Rule(declare.RuleDeclaration, ByParameters):
     """Base class of rules for λ, such as `td.rules.Fixed`, `td.rules.PerState` and rules that learn λ.
 
     A rule that does not learn implements `at` or `at_many`, which return λ at observations. A rule that learns is a
@@ -107,6 +108,11 @@ class Rule(declare.RuleDeclaration):
             return np.ones(n)  # placeholders: compiled code computes λ
         return np.array([self.at(observation) for observation in observations])
 
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """The names of the constructor's arguments, or of the declared numbers."""
+        return super().parameter_names() or (*words(cls.parameters), *words(cls.shared))
+
     def values(self, seen: Seen) -> Floats:
         """The λ at observations, for a rule that learns; by default that of `step` for a self-transition."""
         return np.array([self._peek(seen, k) for k in range(len(seen.index))])
@@ -141,24 +147,6 @@ class Rule(declare.RuleDeclaration):
     def numbers(self, alpha: float | None) -> dict[str, float]:  # noqa: ARG002
         """The parameters by name; `alpha` is the positive step size of the value, or None with a schedule."""
         return {name: getattr(self, name) for name in [*words(self.parameters), *words(self.shared)]}
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data."""
-        named = [p.name for p in inspect.signature(type(self).__init__).parameters.values() if p.kind != p.VAR_KEYWORD]
-        names = named[1:] or [*words(self.parameters), *words(self.shared)]
-        return {name: getattr(self, name) for name in names}
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the other is of the same class with the same parameters."""
-        return type(self) is type(other) and self.get_params() == other.get_params()
-
-    def __hash__(self) -> int:
-        """A hash of the parameters: equal rules have equal hashes."""
-        return hash(repr(self))
-
-    def __repr__(self) -> str:
-        """The call that builds an equal rule."""
-        return call(self, self.get_params())
 
 
 def _gather(known: dict[str, Any], rule: Rule, name: str, result: Any, summed: bool) -> None:

@@ -92,6 +92,7 @@ class Meta(WithEstimates):
     squares = ("S",)
     weight_rows = "u"
     updates = "u -= change z"
+    kept_as = {"step": "how"}
     parameters = "kappa floor rho_clip trace_lam pace"
     dots = {
         "v": "V.x", "v_next": "V.x'", "m": "M.x", "m_next": "M.x'", "l": "L.x", "l_next": "L.x'", "s_next": "S.x'",
@@ -242,9 +243,3 @@ class Meta(WithEstimates):
     def values(self, seen: Seen) -> Floats:
         """λ = 1 - u·z, clipped to [0, 1]."""
         return np.clip(1 - (seen.value * seen.rows["u"][seen.index]).sum(axis=1), 0, 1)
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        names = "kappa gradient how features horizon ratio trace_lam of floor rho_clip in_range"
-        names += " warm_up length aux_alpha"
-        return {("step" if name == "how" else name): getattr(self, name) for name in names.split()}

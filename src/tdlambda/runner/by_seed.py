@@ -8,25 +8,25 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from tdlambda.arrays import Floats, integer
 from tdlambda.interruption import Interrupted, interruptible
 from tdlambda.runner.job import Job
 from tdlambda.runner.lane_progress import Progress, shown
-from tdlambda.runner.result import RunRecord
+from tdlambda.runner.result import RunRecord, collected
 
 Result = TypeVar("Result")
-Done = dict[int, dict[int, RunRecord]]
-"""Records by seed and by place, the index of a learner or agent."""
-
+Piece = tuple[int, Callable[[Progress], dict[int, RunRecord]]]
+"""A seed, and a function that runs some of the learners on it: see `by_seed`."""
 AHEAD = 4
 """Number of pieces queued for each thread."""
 
 
 def by_seed(
     job: Job,
-    pieces: Iterable[tuple[int, Callable[[Progress], dict[int, RunRecord]]]],
-    result: Callable[[tuple[int, ...], Done, bool, float], Result],
+    pieces: Iterable[Piece],
+    result: Callable[[Floats, dict[str, Any]], Result],
     threads: int,
     progress: bool | Progress | None,
     on_seed: Callable[[Result], None] | None,
@@ -38,16 +38,20 @@ def by_seed(
     Parameters
     ----------
     pieces
-        Pairs of a seed and a function; called with the progress bar, it returns results by place, or none if `job.stop`
-        is set.
+        Pairs of a seed and a function; called with the progress bar, it returns records by place, the index of a
+        learner or agent, or none if `job.stop` is set.
     result
-        Function that builds the result from the seeds, whether the run was interrupted, and its duration.
+        Function that builds the result from the curves and the fields that all results share.
     progress, on_seed, hold, stop
         As for `td.engine.run`.
     """
     begun = time.perf_counter()
-    done: Done = {number: {} for number in job.seeds}
+    done: dict[int, dict[int, RunRecord]] = {number: {} for number in job.seeds}
     places, finished, asked = len(job.learners), 0, threading.Event() if stop is None else stop
+
+    def result_of(seeds: tuple[int, ...], interrupted: bool = False, seconds: float = 0.0) -> Result:
+        curves, fields = collected(job, seeds, done)
+        return result(curves, fields | {"interrupted": interrupted, "seconds": seconds})
 
     def take(number: int, future: Future[dict[int, RunRecord]]) -> None:
         nonlocal finished
@@ -55,7 +59,7 @@ def by_seed(
         if len(done[number]) == places:
             finished += 1
             if on_seed is not None:
-                on_seed(result((number,), done, False, 0.0))
+                on_seed(result_of((number,)))
             if not hold:
                 done[number] = {}
 
@@ -83,10 +87,15 @@ def by_seed(
             if not future.cancelled():
                 take(number, future)
     order = tuple(number for number in job.seeds if len(done[number]) == places)
-    found = result(order, done, asked.is_set() or finished < len(job.seeds), time.perf_counter() - begun)
+    found = result_of(order, asked.is_set() or finished < len(job.seeds), time.perf_counter() - begun)
     if stop is None and asked.is_set():
         raise Interrupted(f"{finished} of {len(job.seeds)} seeds were finished", found)
     return found
+
+
+def threads_of(given: int | None) -> int:
+    """The number of threads: validated, or one for each processor."""
+    return processors() if given is None else integer(given, "threads", 1)
 
 
 def processors() -> int:

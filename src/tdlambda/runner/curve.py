@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints, integer
-from tdlambda.learners import storage
+from tdlambda.arrays import Array, Floats, Ints, integer
+from tdlambda.learners.guard import Guard
+from tdlambda.learners.saved import SAVED, Saved
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _COLUMNS = 5
 
 
-class LearningCurve:
+class LearningCurve(Saved):
     """The finished episodes of an agent, in order; `td.train` returns it.
 
     Attributes
@@ -40,7 +41,10 @@ class LearningCurve:
     array([ 500., 1000.])
     """
 
+    role = "curve"
+
     def __init__(self) -> None:
+        self._guard = Guard("curve")
         self.steps, self.interrupted = 0, False
         self._rows: list[tuple[float, float, int, int, int]] = []
         self._evaluated: list[tuple[float, ...]] = []
@@ -156,26 +160,30 @@ class LearningCurve:
 
         return plotted(path, draw)
 
-    def save(self, path: str | Path) -> None:
-        """Save the curve to exactly this path, atomically; `td.load` reads it."""
-        rows = np.array(self._rows, dtype=np.float64).reshape(-1, _COLUMNS)
-        header = {"curve": 1, "params": {"steps": self.steps}}
-        storage.write(path, header, {"episodes": rows, "evaluations": self.evaluations})
+    def _state(self) -> dict[str, Array]:
+        return {
+            "counts": np.array([self.steps, self.interrupted], dtype=np.int64),
+            "episodes": np.array(self._rows, dtype=np.float64).reshape(-1, _COLUMNS),
+            "evaluations": self.evaluations,
+            "unfinished": np.array([[env, *now] for env, now in self._current.items()]).reshape(-1, _COLUMNS),
+        }
+
+    def _restore(self, state: dict[str, Array]) -> None:
+        shapes = {name: (len(array), *array.shape[1:]) for name, array in self._state().items()}
+        for name, shape in shapes.items():
+            if state[name].shape[1:] != shape[1:] or (name == "counts" and state[name].shape != (2,)):
+                raise ValueError(f"its array {name!r} must have a shape like {shape}; got {state[name].shape}")
+        steps, interrupted = state["counts"].tolist()
+        self.steps, self.interrupted = integer(steps, "steps", 0), bool(interrupted)
+        self._rows = [
+            (float(g), float(d), int(n), int(end), int(truncated)) for g, d, n, end, truncated in state["episodes"]
+        ]
+        self._evaluated = [tuple(map(float, row)) for row in state["evaluations"]]
+        self._current = {int(env): list(map(float, now)) for env, *now in state["unfinished"]}
 
     @classmethod
-    def read(cls, header: dict[str, Any], arrays: dict[str, Any]) -> LearningCurve:
-        """Read a curve that `save` wrote."""
-        rows, evaluations = arrays["episodes"], arrays["evaluations"]
-        if rows.ndim != 2 or rows.shape[1] != _COLUMNS or evaluations.ndim != 2 or evaluations.shape[1] != 4:
-            raise ValueError(
-                f"its arrays must have shapes (episodes, {_COLUMNS}) and (evaluations, 4); got {rows.shape} and "
-                f"{evaluations.shape}"
-            )
-        curve = cls()
-        curve.steps = integer(header["params"]["steps"], "steps", 0)
-        curve._rows = [(float(g), float(d), int(n), int(end), int(cut)) for g, d, n, end, cut in rows]
-        curve._evaluated = [tuple(map(float, row)) for row in evaluations]
-        return curve
+    def _least_bytes(cls, params: dict[str, Any]) -> int:  # noqa: ARG003
+        return 0
 
     def __len__(self) -> int:
         """The number of finished episodes."""
@@ -185,3 +193,6 @@ class LearningCurve:
         """A one-line summary."""
         end = ", interrupted" if self.interrupted else ""
         return f"<LearningCurve: {self.steps} steps, {len(self)} episodes, last 100 return {self.mean():.4g}{end}>"
+
+
+SAVED["curve"]["LearningCurve"] = LearningCurve

@@ -26,7 +26,7 @@ Step: TypeAlias = tuple[float, float, bool, bool]
 Events: TypeAlias = Generator[tuple[int, Any, Step | None], Any, None]
 
 
-def made(name: str) -> Env:
+def env_named(name: str) -> Env:
     """A Gymnasium environment by its id; an id that Gymnasium does not know may be a task of this library."""
     return make(name) if name in TASKS and name not in gym.registry else gym.make(name)
 
@@ -38,12 +38,12 @@ def events_of(env: Any, seed: int | None, gamma: float | None, convert: Callable
 
 
 def _single(env: Env, seed: int | None, gamma: float | None, convert: Callable[[Any], Any]) -> Events:
-    action = yield 0, _held(_first(env.reset(seed=seed))), None
+    action = yield 0, _copied(_first(env.reset(seed=seed))), None
     while True:
         raw, reward, terminated, truncated, info = env.step(convert(action))
-        action = yield 0, _held(raw), (float(reward), discount_of(info, gamma), bool(terminated), bool(truncated))
+        action = yield 0, _copied(raw), (float(reward), discount_of(info, gamma), bool(terminated), bool(truncated))
         if terminated or truncated:
-            action = yield 0, _held(_first(env.reset())), None
+            action = yield 0, _copied(_first(env.reset())), None
 
 
 def _copies(env: VectorEnv, seed: int | None, gamma: float | None, convert: Callable[[Any], Any]) -> Events:
@@ -51,33 +51,33 @@ def _copies(env: VectorEnv, seed: int | None, gamma: float | None, convert: Call
     same_step, by_hand = mode == gym.vector.AutoresetMode.SAME_STEP, mode == gym.vector.AutoresetMode.DISABLED
     actions, begins = [], [False] * env.num_envs
     for i, obs in enumerate(_first(env.reset(seed=seed))):
-        actions.append((yield i, _held(obs), None))
+        actions.append((yield i, _copied(obs), None))
     while True:
         raw, rewards, terminated, truncated, info = env.step(np.array([convert(a) for a in actions]))
         for i in range(env.num_envs):
             if begins[i]:  # this step only reset the copy, whatever the action was
                 begins[i] = False
-                actions[i] = yield i, _held(raw[i]), None
+                actions[i] = yield i, _copied(raw[i]), None
                 continue
             ended = bool(terminated[i] or truncated[i])
-            told = info["final_info"] if same_step and ended else info
-            discount = {"discount": told["discount"][i]} if _reported(told, i) else {}
+            reported = info["final_info"] if same_step and ended else info
+            discount = {"discount": reported["discount"][i]} if _reports_discount(reported, i) else {}
             step = (float(rewards[i]), discount_of(discount, gamma), bool(terminated[i]), bool(truncated[i]))
-            action = yield i, _held(info["final_obs"][i] if same_step and ended else raw[i]), step
+            action = yield i, _copied(info["final_obs"][i] if same_step and ended else raw[i]), step
             if not ended:
                 actions[i] = action
             elif same_step:
-                actions[i] = yield i, _held(raw[i]), None
+                actions[i] = yield i, _copied(raw[i]), None
             else:
                 begins[i] = not by_hand
         over = terminated | truncated
         if by_hand and over.any():
             raw = _first(env.reset(options={"reset_mask": over}))
             for i in np.flatnonzero(over).tolist():
-                actions[i] = yield i, _held(raw[i]), None
+                actions[i] = yield i, _copied(raw[i]), None
 
 
-def _reported(info: dict[str, Any], i: int) -> bool:
+def _reports_discount(info: dict[str, Any], i: int) -> bool:
     """Whether copy i reported its discount in this step; Gymnasium fills in 0 for those that did not."""
     return "discount" in info and bool(info.get("_discount", {i: True})[i])
 
@@ -108,7 +108,7 @@ def _first(found: Any) -> Any:
     return found[0]
 
 
-def _held(obs: Any) -> Any:
+def _copied(obs: Any) -> Any:
     """A copy of an observation, in case the environment reuses its array; an integer state becomes a Python int."""
     if isinstance(obs, np.integer):
         return int(obs)

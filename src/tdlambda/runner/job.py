@@ -36,12 +36,21 @@ class Job:
     """Seeds for which λ is recorded over time."""
     ends: dict[int, Ints] | None = None
     """In a run measured in episodes: the steps after which episodes of each seed end; `points` are then episodes."""
+    score: Any = None
+    """The error that a point of a curve is (`engine.score.Score`); None if it is a return."""
+    average: str | None = None
+    """If a point is the mean error over the steps since the last point: "before" or "after" each update."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the learners."""
         return tuple(self.learners)
+
+    @property
+    def unit(self) -> str:
+        """The unit of `points`."""
+        return "steps" if self.ends is None else "episodes"
 
     @property
     def moments(self) -> Ints:

@@ -7,23 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import gymnasium as gym
-import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.interruption import Interrupted
 from tdlambda.learners.learner import OnlineLearner
-from tdlambda.progress import Bar
 from tdlambda.runner.behavior import Policy, Predictor
 from tdlambda.runner.curve import LearningCurve
-from tdlambda.runner.environments import check_gamma, events_of, made
-from tdlambda.runner.loop import interact
+from tdlambda.runner.environments import check_gamma, env_named
+from tdlambda.runner.online_run import OnlineRun
 from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
-
-SHOW_EVERY = 16
-"""Steps between two updates of a progress bar."""
 
 _Learner = TypeVar("_Learner", bound=OnlineLearner)
 
@@ -135,22 +130,12 @@ def learn(
         )
     seed = None if seed is None else integer(seed, "seed", 0)
     own = isinstance(env, str)
-    world = made(env) if isinstance(env, str) else env
+    world = env_named(env) if isinstance(env, str) else env
     gamma = check_gamma(world, gamma)
     curve = LearningCurve()
-    # The environment gets the same seed. Without `spawn`, actions and environment would use the same random numbers.
-    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
     try:
-        agent, events = Predictor(learner, world, policy, behavior), events_of(world, seed, gamma, int)
-        with Bar(steps, progress, "steps") as bar:
-
-            def done() -> bool:
-                made = curve.steps
-                if made % SHOW_EVERY == 0 or made == steps:
-                    bar.update(made)
-                return made >= steps
-
-            interact(events, agent, curve, rng, done)
+        run = OnlineRun(curve, steps, seed=seed)
+        run.run(world, Predictor(learner, world, policy, behavior), gamma, int, progress)
     except KeyboardInterrupt as error:
         found = _run_of(curve, learner)
         raise Interrupted(f"learned from {found.steps} of {steps} steps", found) from error

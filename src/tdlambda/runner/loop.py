@@ -35,10 +35,10 @@ class Agent(Protocol):
 class SeparateTraces(Protocol):
     """The traces of an agent that learns from several episodes at once."""
 
-    def taken(self, obs: Any, action: Any) -> Any:
+    def copied(self, obs: Any, action: Any) -> Any:
         """A copy of the traces, positioned at this observation and action."""
 
-    def put(self, kept: Any, obs: Any, action: Any) -> None:
+    def restore(self, kept: Any, obs: Any, action: Any) -> None:
         """Restore a copy and continue its episode."""
 
 
@@ -73,18 +73,18 @@ def interact(
         if step is None:
             action = agent.act(obs, rng)
             if traces is not None and copy not in kept:
-                kept[copy] = traces.taken(obs, action)
+                kept[copy] = traces.copied(obs, action)
         else:
             before, action = now[copy]
             reward, gamma, terminated, truncated = step
             if not -inf < reward < inf:
                 raise ValueError(f"env: reward must be finite; got {reward} at step {curve.steps + 1}")
             if traces is not None:
-                traces.put(kept[copy], before, action)
+                traces.restore(kept[copy], before, action)
             following = agent.act(obs, rng) if ahead and not terminated else None
             agent.update(before, action, reward, obs, following, gamma, terminated, truncated)
             if traces is not None:
-                kept[copy] = traces.taken(obs, following)
+                kept[copy] = traces.copied(obs, following)
             curve.add(reward, gamma, terminated or truncated, truncated, copy)
             if done():
                 return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.runner.job import Job
 from tdlambda.runner.truth import Truth
 from tdlambda.showing import counted
 
@@ -121,26 +122,25 @@ class RunResult:
         )
 
 
-def collected(
-    names: tuple[str, ...], seeds: tuple[int, ...], points: Ints, done: dict[int, dict[int, RunRecord]],
-    follow: tuple[int, ...],
-) -> tuple[Floats, dict[str, Any]]:  # fmt: skip
-    """The curves, and the other fields of a result that follow from its records.
+def collected(job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, RunRecord]]) -> tuple[Floats, dict[str, Any]]:
+    """The curves, and the other fields of a result that follow from the job and its records.
 
     Parameters
     ----------
+    seeds
+        The finished seeds.
     done
         The records by seed and by place, the index of a learner or agent.
-    follow
-        Seeds for which λ was recorded over time.
     """
-    places = range(len(names))
+    places = range(len(job.names))
     rows = [[done[number][place] for number in seeds] for place in places]
-    shape = (len(names), len(seeds))
-    curves = np.array([[one.curve for one in row] for row in rows]).reshape(*shape, points.size)
-    fields: dict[str, Any] = {"names": names, "seeds": seeds, "points": points}
+    shape = (len(job.names), len(seeds))
+    curves = np.array([[one.curve for one in row] for row in rows]).reshape(*shape, job.points.size)
+    fields: dict[str, Any] = {"names": job.names, "seeds": seeds, "points": job.points}
+    fields |= {"observations": job.observations, "moments": job.points[job.moments]}
+    fields |= {"lane_steps": len(job.names) * sum(map(job.steps_of, seeds)), "unit": job.unit}
     fields["diverged_at"] = np.array([[one.diverged_at for one in row] for row in rows], dtype=np.int64).reshape(shape)
-    fields["motion"] = {seed: [done[seed][place].motion for place in places] for seed in seeds if seed in follow}
+    fields["motion"] = {seed: [done[seed][place].motion for place in places] for seed in seeds if seed in job.follow}
     for name in {name for row in rows for one in row for name in one.kept}:
         kept = [[one.kept[name] for one in row] for row in rows]
         fields[name] = kept if name in _LISTED else [np.array(row) for row in kept]

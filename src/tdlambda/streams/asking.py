@@ -16,7 +16,7 @@ from tdlambda.streams.batch import Batch, Name
 from tdlambda.streams.question import Question, is_number
 
 INFINITE = (np.inf, -np.inf)
-Factory: TypeAlias = Callable[[Encoder], Learner]
+Factory: TypeAlias = Callable[[Any], Learner]
 """A function that builds a learner for given features."""
 
 
@@ -70,7 +70,7 @@ def makers(learner: Any, questions: dict[str, Question]) -> dict[str, Factory]:
     return dict.fromkeys(questions, learner)
 
 
-def made(make: Factory, encoder: Encoder) -> Learner:
+def made(make: Factory, encoder: Encoder | Network) -> Learner:
     """A new learner for these features; one with a network is the only expert of an `AutoTD` on them."""
     learner = make(encoder)
     if isinstance(learner, Learner) and isinstance(encoder, Dense) and learner.features is not encoder:

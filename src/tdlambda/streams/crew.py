@@ -15,6 +15,7 @@ from tdlambda.engine.plan import Group, plan
 from tdlambda.engine.trajectory import contiguous
 from tdlambda.features import Encoder
 from tdlambda.learners.learner import Array, Diverged, Learner
+from tdlambda.streams.trunk import Trunk
 
 OWN = ("reward", "gamma_next", "rho")
 
@@ -134,7 +135,8 @@ class Crew:
     """The learners of all questions.
 
     Questions in `alone` do not run as lanes: those of windows, which learn at other times, and all questions if several
-    streams share the learners, because a learner's traces are exchanged whenever the stream changes.
+    streams share the learners, because a learner's traces are exchanged whenever the stream changes. On a network, all
+    questions have a learner there and learn together, by `trunk`.
     """
 
     def __init__(
@@ -149,6 +151,7 @@ class Crew:
         self.teams = [Team([learners[q] for q in where], where, order) for where, order in teams]
         together = {q for team in self.teams for q in team.where}
         self.alone: dict[int, Learner] = {q: one for q, one in enumerate(learners) if q not in together}
+        self.trunk = Trunk.of(self.alone)
         self.asleep = np.zeros(self.n, dtype=bool)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -170,6 +173,7 @@ class Crew:
             for restored in restores:
                 restored()
             self.alone = {q: make(*arguments) for q, (make, arguments, *_) in alone.items()}
+            self.trunk = Trunk.of(self.alone)
             self.teams, self.asleep = teams, asleep
 
         return restore
@@ -225,6 +229,10 @@ class Crew:
         """Learn from transitions between rows of X; return the questions that diverged."""
         if not len(s):
             return []
+        if self.trunk is not None:
+            lost = self._together(X, s)
+            self.asleep = ~s.awake[-1]
+            return lost
         if not self.teams and len(s) == 1:
             lost = self._one(X, s)
             self.asleep = ~s.awake[0]
@@ -248,6 +256,19 @@ class Crew:
                 if rows.size and not _learn(one, X, s, q, rows, cut):
                     lost.append(q)
         self.asleep = ~s.awake[-1]
+        return lost
+
+    def _together(self, X: Array, s: Steps) -> list[int]:
+        """Learn on one network; a learner that diverges leaves it. Return the questions that diverged."""
+        begin, lost = 0, list[int]()
+        while begin < len(s) and self.trunk is not None:
+            begin, gone = self.trunk.advance(X, s, self.asleep if begin == 0 else ~s.awake[begin - 1], begin)
+            for q in gone:
+                self.alone[q].memory.clip()  # type: ignore[attr-defined]
+                self.alone[q] = self.alone[q].clone()
+            if gone:
+                self.trunk = Trunk.of(self.alone)
+            lost += gone
         return lost
 
     def foresees(self, s: Steps) -> bool:
@@ -302,6 +323,14 @@ class Crew:
         one: Any = self.alone[q]
         if not answer.size or not self.taught([q]) or getattr(one, "diverged_at", None) is not None:
             return True
+        if self.trunk is not None:
+            one_hot, steps = np.arange(self.n) == q, np.arange(answer.size)
+            columns = np.where(one_hot, answer[:, None], 0.0), np.zeros((answer.size, self.n))
+            never, ends = np.zeros(answer.size, dtype=bool), np.ones(answer.size, dtype=bool)
+            awake = np.tile(one_hot, (answer.size, 1))
+            return not self._together(
+                X, Steps(steps, steps, *columns, np.ones_like(columns[1]), None, ends, never, awake)
+            )
         try:
             if answer.size == 1:
                 x = X[0] if X.ndim > 1 else int(X[0])

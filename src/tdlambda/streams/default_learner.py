@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from tdlambda.algorithms import TD
 from tdlambda.auto import AutoTD
-from tdlambda.features import Columns, Cosines, Dense, Encoder, Leading
+from tdlambda.auto.families.networks import ETA
+from tdlambda.features import Columns, Cosines, Dense, Encoder, Leading, Network
 from tdlambda.features.terms import Mean, Number, Season, Term
 from tdlambda.learners.learner import Learner
+from tdlambda.steps import IntentionalRMS
 from tdlambda.streams.asking import Factory
 from tdlambda.streams.front import Front
 from tdlambda.streams.question import Question, is_number
 from tdlambda.streams.residuals import Scales
 from tdlambda.streams.stacking import Stacking
 
+LAM = 0.8
+"""λ on a network."""
 COMPARED = 100
 """Largest number of features that neighbours compare."""
 
@@ -21,9 +26,13 @@ COMPARED = 100
 def default_learner(front: Front, question: Question, length: int, fleet: bool) -> Factory:
     """AutoTD with an expert for each nested set of features, and simple predictors if answers are known on-policy.
 
+    On a network, TD(λ) on it.
+
     `length` is that of a window in rows. In a `fleet`, several streams share the learner.
     """
     terms = front.terms
+    if isinstance(front.given, Network):
+        return lambda network: TD(network, IntentionalRMS(ETA), LAM)
 
     def make(encoder: Encoder) -> Learner:
         auto = _nested(front.features, encoder)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints, plain
-from tdlambda.features import Category, Columns, Cosines, Dense, Encoded, Encoder, OneHot, Tiles
+from tdlambda.features import Category, Columns, Cosines, Dense, Encoded, Encoder, Network, OneHot, Tiles
 from tdlambda.features import row_history as history
 from tdlambda.features import standardisation as running
 from tdlambda.features.row_plan import row_plan, times_of
@@ -65,9 +65,18 @@ class Front:
     """
 
     def __init__(
-        self, features: Columns | Encoder, observed: list[Name], watched: list[Name], missing: str, as_is: bool
-    ) -> None:
-        self.features, self.observed, self.missing = features, observed, missing
+        self, features: Columns | Encoder | Network, observed: list[Name], watched: list[Name], missing: str,
+        as_is: bool,
+    ) -> None:  # fmt: skip
+        self.given, self.observed, self.missing = features, observed, missing
+        if isinstance(features, Network):
+            if observed and len(observed) != features.inputs:
+                raise ValueError(
+                    f"features: the network has {features.inputs} inputs, but there are {len(observed)} columns of "
+                    f"numbers: {', '.join(map(str, observed))}; choose among them with observed="
+                )
+            features = Dense(features.inputs)
+        self.features = features
         self.terms = features.terms if isinstance(features, Columns) else ()
         read = {name: None for term in self.terms for name in term.columns}
         watched = list(dict.fromkeys([*read, *watched]))
@@ -98,6 +107,8 @@ class Front:
         if isinstance(f, Encoder):
             self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
             self.names = [f"feature {k}" for k in range(f.size)]
+            if isinstance(self.given, Network) and self.observed:
+                self.names = [str(name) for name in self.observed]
             self.dense = self.as_is = False
             self.flags = np.array([False, self.missing != "mask", False])
             return
@@ -119,6 +130,11 @@ class Front:
     def new_memory(self) -> Floats:
         """The memory of a new stream."""
         return history.empty(self.plan, self.memory_size)
+
+    @property
+    def seen_by_learners(self) -> Encoder | Network:
+        """The features of learners: a network if that was given, else the encoder."""
+        return self.given if isinstance(self.given, Network) else self.encoder
 
     def copied(self) -> Front:
         """A copy with its own state, which encoding changes; the layout, which never changes, is shared."""

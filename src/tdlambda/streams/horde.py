@@ -13,7 +13,7 @@ import numpy as np
 
 from tdlambda.arrays import Floats, choice, confidence, integer, positive
 from tdlambda.auto import AutoTD
-from tdlambda.features import Columns, Encoder
+from tdlambda.features import Columns, Encoder, Network
 from tdlambda.features.terms import Name
 from tdlambda.learners.learner import Learner
 from tdlambda.progress import Bar
@@ -44,7 +44,8 @@ class Horde:
     Parameters
     ----------
     features
-        `td.features.Columns`, or any encoder of the numeric columns. None chooses features from the first rows.
+        `td.features.Columns`, or any encoder of the numeric columns. None chooses features from the first rows. With a
+        `td.Network`, all questions share its hidden layers: see docs/networks.md.
     questions
         A `td.Question`, a dict of questions by name, or a list; questions in a list are named after their cumulants.
     learner
@@ -87,7 +88,7 @@ class Horde:
 
     def __init__(
         self,
-        features: Columns | Encoder | None = None,
+        features: Columns | Encoder | Network | None = None,
         questions: Question | Mapping[str, Question] | Sequence[Question] | None = None,
         learner: Factory | Mapping[str, Factory] = AutoTD,
         *,
@@ -100,8 +101,8 @@ class Horde:
         observed: Sequence[Name] | None = None,
         intervals: bool = False,
     ) -> None:
-        if features is not None and not isinstance(features, Columns | Encoder):
-            raise TypeError(f"features must be td.features.Columns, an encoder or None; got {features!r}")
+        if features is not None and not isinstance(features, Columns | Encoder | Network):
+            raise TypeError(f"features must be td.features.Columns, an encoder, a td.Network or None; got {features!r}")
         self.questions = named(questions)
         gap = gap.total_seconds() if isinstance(gap, timedelta) else gap
         following = Following(by, time, None if gap is None else positive(gap, "gap"), terminated)
@@ -257,10 +258,10 @@ class Horde:
         return 0 if state is None else state.alarm_count
 
     @property
-    def features(self) -> Columns | Encoder | None:
+    def features(self) -> Columns | Encoder | Network | None:
         """The features; None if they have not been chosen yet."""
         state = self._journal.state
-        return self._taker.features if state is None else state.front.features
+        return self._taker.features if state is None else state.front.given
 
     @property
     def learners(self) -> dict[str, Learner]:
@@ -288,6 +289,8 @@ class Horde:
             state = self._at_work("importance")
             scale, names, learners = state.front.scale(), self.feature_names, self.learners
             here = state.places[state.stream].here
+        if isinstance(state.front.given, Network):
+            scale = next(iter(learners.values())).memory.deviations  # type: ignore[attr-defined]
         found = {}
         for name, learner in learners.items():
             size = np.abs(_slopes(learner, here, scale))
@@ -408,7 +411,7 @@ def _slopes(learner: Any, here: Any, scale: Any) -> Any:
     """The change of a prediction by one deviation of each feature: from the weights, else by differences."""
     try:
         return learner.weights[: scale.size] * scale
-    except TypeError:  # experts with features of their own
+    except (TypeError, AttributeError):  # experts with features of their own, or a network
         steps = np.diag(scale / 2)
         return learner.predict_many(here + steps) - learner.predict_many(here - steps)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdlambda.core.memory import Episode
-from tdlambda.features import Columns, Encoder
+from tdlambda.features import Columns, Encoder, Network
 from tdlambda.learners import storage
 from tdlambda.learners.learner import LEARNERS, Array, Learner
 from tdlambda.streams.batch import Batch, Schema
@@ -48,7 +48,7 @@ def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
     state = horde._at_work("save")
     front = state.front
     questions = {name: _plain_question(name, question) for name, question in horde.questions.items()}
-    features = front.features
+    features = front.given
     if isinstance(features, Columns):
         plain: Any = {"columns": features.get_params()}
     else:
@@ -145,7 +145,7 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
     p = header["params"]
     questions = {name: Question(**params) for name, params in p["questions"].items()}
     allowance = max(storage.LEAST_ALLOWANCE, sum(array.nbytes for array in arrays.values()))
-    features: Columns | Encoder = (
+    features: Columns | Encoder | Network = (
         Columns.of_params(p["features"]["columns"])
         if "columns" in p["features"]
         else storage.part(p["features"]["encoder"], allowance)
@@ -164,7 +164,7 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
     for i, (key, given) in enumerate(zip(p["streams"], p["places"], strict=True)):
         places[key] = _place_of(given, _under(arrays, f"place.{i}."), front, schema)
     fleet = following.by is not None and p["share"]
-    crews = {key: _crew_of(given, f"crew.{i}", front.encoder, arrays, n) for i, (key, given) in enumerate(p["crews"])}
+    crews = {key: _crew_of(given, f"crew.{i}", front, arrays, n) for i, (key, given) in enumerate(p["crews"])}
     alarms = tuple(Alarm(int(row), name, str(what)) for row, name, what in p["alarms"])
     errors, scales = _errors_of(arrays, crews, n) if p["intervals"] else ({}, Scales(*np.ones((2, n), dtype=np.int64)))
     if not places or (set(crews) != {None} if fleet or following.by is None else set(crews) != set(places)):
@@ -236,8 +236,9 @@ def _column(value: Any, text: bool) -> Array:
     return np.array([value], dtype=object) if text else np.array([np.nan if value is None else float(value)])
 
 
-def _crew_of(given: dict[str, Any], prefix: str, encoder: Encoder, arrays: dict[str, Array], n: int) -> Crew:
+def _crew_of(given: dict[str, Any], prefix: str, front: Front, arrays: dict[str, Array], n: int) -> Crew:
     learners: list[Learner | None] = [None] * n
+    encoder, seen = front.encoder, front.seen_by_learners
     for k, kind in enumerate(given["kinds"]):
         begin = f"{prefix}.{k}."
         stacked = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
@@ -246,9 +247,9 @@ def _crew_of(given: dict[str, Any], prefix: str, encoder: Encoder, arrays: dict[
             learner = storage.build(kind, state)
             learner._restore(state)
             storage.require_finite(learner, state)
-            if learner.features != encoder:
+            if learner.features != seen:
                 raise ValueError("its learners do not match its features")
-            learner.features = encoder
+            learner.features = seen
             learners[q] = learner
     if any(one is None for one in learners):
         raise ValueError("a question has no learner")

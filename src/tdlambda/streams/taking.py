@@ -12,7 +12,7 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto import AutoTD
 from tdlambda.auto.expert_table import MANY
-from tdlambda.features import Category, Columns, Cosines, Encoder
+from tdlambda.features import Category, Columns, Cosines, Encoder, Network
 from tdlambda.features.default_terms import Target, default_terms
 from tdlambda.features.terms import Name
 from tdlambda.learners.learner import Array
@@ -78,7 +78,7 @@ class Taker:
     makers: dict[str, Factory]
     asker: Asker
     windows: Windows
-    features: Columns | Encoder | None
+    features: Columns | Encoder | Network | None
     following: Following
     observed: Any
     missing: str
@@ -144,7 +144,7 @@ class Taker:
                 features = Columns(*kept, Category(following.by, most=MACHINES), nested=core)
             if not features.terms:
                 raise ValueError("features: no column has a value in the first rows; give features, or other rows")
-        observed = list(self.observed or numbers) if isinstance(features, Encoder) else []
+        observed = list(self.observed or numbers) if isinstance(features, Encoder | Network) else []
         as_is = isinstance(features, Columns) and features.size <= MANY
         as_is = as_is and all(make is AutoTD for make in self.makers.values())
         front = Front(features, observed, asked, self.missing, as_is)
@@ -164,7 +164,7 @@ class Taker:
             else make
             for question, make in zip(self.questions.values(), self.makers.values(), strict=True)
         ]
-        return Crew(front.encoder, [made(make, front.encoder) for make in makers], alone=alone)
+        return Crew(front.encoder, [made(make, front.seen_by_learners) for make in makers], alone=alone)
 
     def first_guess(self, batch: Batch) -> dict[str, float]:
         """Predictions from the mean of the first rows, before the features are chosen."""
@@ -240,9 +240,10 @@ class Taker:
         if taught := next(iter(new.values())).taught(self.windows.where):
             asked.awake[:, taught] = False
         steps = Steps(links.at, to, *asked[:4], links.ended, links.begun, asked.awake)
+        in_turn = bool(taught) and isinstance(self.features, Network)  # their lessons change what the others learn with
         chunk = Chunk(
             whole, steps, self._runs(touched, links.stream, after), lessons,
-            self.share and self.following.by is not None, recording or self.intervals, number, state.loaded,
+            self.share and self.following.by is not None, recording or self.intervals or in_turn, number, state.loaded,
             {key: place.episodes for key, place in zip(touched, old, strict=False)}, new,
         )  # fmt: skip
         if self.intervals:

@@ -16,7 +16,7 @@ BeginWorld = Callable[[Floats, Floats, Any], None]
 MoveWorld = Callable[[Floats, Floats, int, Any], Any]
 
 
-def _itself(x: Any, y: Any) -> Sequence[float]:
+def _identity(x: Any, y: Any) -> Sequence[float]:
     return x, y
 
 
@@ -42,7 +42,7 @@ class Plane:
     axes: tuple[str, str]
     low: Sequence[float]
     high: Sequence[float]
-    observation: Callable[[float, float], Sequence[float]] = _itself
+    observation: Callable[[float, float], Sequence[float]] = _identity
 
     def points(self, n: int) -> Floats:
         """The points of a grid over the plane [point, 2]; the second dimension varies fastest.

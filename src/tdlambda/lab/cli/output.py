@@ -43,6 +43,15 @@ def number(x: Any) -> str:
     return str(int(x)) if isinstance(x, int | np.integer) else f"{float(x):.4g}"
 
 
+def duration(seconds: float) -> str:
+    """A duration in its largest fitting unit."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}

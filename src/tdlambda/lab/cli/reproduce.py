@@ -97,8 +97,8 @@ def _run(
     study: td.studies.Study, where: Path, methods: list[str], workers: int | None, dask: str | None, json: bool
 ) -> None:
     try:
-        told = None if json else announce
-        td.studies.run_study(study, where, methods=methods, workers=workers, dask=dask, announce=told)
+        tell = None if json else announce
+        td.studies.run_study(study, where, methods=methods, workers=workers, dask=dask, announce=tell)
     except KeyboardInterrupt as stopped:
         say_interrupted(stopped)
         raise typer.Exit(130) from None

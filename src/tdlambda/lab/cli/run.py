@@ -16,7 +16,7 @@ from rich.markup import escape
 import tdlambda as td
 from tdlambda.arrays import integer
 from tdlambda.interruption import Interrupted
-from tdlambda.lab.cli.output import console, print_json, print_table
+from tdlambda.lab.cli.output import console, duration, print_json, print_table
 from tdlambda.lab.studies import field_checks
 from tdlambda.runner.job import SEEDS
 
@@ -71,8 +71,8 @@ def run(
     chosen = resized(td.studies.Study.load(study), quick, seeds, steps, alphas, grid, episodes)
     names = None if methods is None else methods.split(",")
     try:
-        told = None if json else announce
-        outcome = td.studies.run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=told)
+        tell = None if json else announce
+        outcome = td.studies.run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=tell)
     except KeyboardInterrupt as stopped:
         if json and isinstance(stopped, Interrupted):
             print_json(asdict(stopped.result) | {"study": chosen.name})
@@ -82,7 +82,7 @@ def run(
         print_json(asdict(outcome) | {"study": chosen.name})
         return
     if outcome.done:
-        console.print(f"finished: {outcome.done} units done, 0 left, {_duration(outcome.seconds)}")
+        console.print(f"finished: {outcome.done} units done, 0 left, {duration(outcome.seconds)}")
     _show(chosen, outcome.directory)
 
 
@@ -137,7 +137,7 @@ def announce(plan: td.studies.Plan) -> None:
         ["method", "learner", "rule", "cells", "done", ""], rows,
     )  # fmt: skip
     if plan.units:
-        how_long = f"about {_duration(plan.estimate)}" if plan.estimate >= 1 else "less than a second"
+        how_long = f"about {duration(plan.estimate)}" if plan.estimate >= 1 else "less than a second"
         compiled = ", after compilation" if plan.elsewhere else ""
         console.print(
             f"{plan.units} units to do, {plan.lane_steps:.3g} updates: {how_long} on {plan.workers} "
@@ -207,9 +207,3 @@ def _value(text: str) -> Any:
         except ValueError:
             pass
     return text
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -44,7 +44,7 @@ def show(
 
     if features not in ("one-hot", "active"):
         raise ValueError(f"--features must be one-hot or active; got {features!r}")
-    kind = _found(name, "name", None)
+    kind = _class_named(name, "name", None)
     if not _is_declared(kind):
         parts = {"algorithm": _declared(kind)}
         _finish(name, parts, json)
@@ -70,7 +70,7 @@ def _model(kind: type[Any], rule: str | None) -> tuple[Model, str]:
         if rule is not None:
             raise ValueError(f"--rule: {kind.__name__} is a rule itself; name an algorithm to combine --rule with")
         return Model(td.TrueOnlineTD, _built(kind)), "rule"
-    made = None if rule is None else _built(_found(rule, "rule", declare.RuleDeclaration))
+    made = None if rule is None else _built(_class_named(rule, "rule", declare.RuleDeclaration))
     if issubclass(kind, td.steps.StepSize):
         return Model(next(iter(kind.forms.values())), made), "step_size"
     return Model(kind, made), "algorithm"
@@ -145,7 +145,7 @@ def _ours() -> dict[str, type[Any]]:
     return found | dict(td.rules.NAMED)
 
 
-def _found(name: str, what: str, base: type[Any] | None) -> Any:
+def _class_named(name: str, what: str, base: type[Any] | None) -> Any:
     """The class of the package with this name, ignoring case, or the user's own as module:Class."""
     from tdlambda.core import declare
 

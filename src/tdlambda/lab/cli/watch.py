@@ -18,7 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from tdlambda.lab.cli.output import console, number, print_json
+from tdlambda.lab.cli.output import console, duration, number, print_json
 
 if TYPE_CHECKING:
     from tdlambda.lab.studies.watching import Best, StudyProgress, Watcher
@@ -68,12 +68,12 @@ def _live(watcher: Watcher, every: float) -> None:
             live.update(view(state, console.width), refresh=True)
 
 
-def view(state: StudyProgress, room: int | None = None) -> RenderableType:
+def view(state: StudyProgress, width: int | None = None) -> RenderableType:
     """Render the state; a narrow terminal gets fewer columns rather than truncated numbers."""
     if not state.study:
         return Text(f"no results in {state.directory} yet")
     title = f"[bold]{escape(state.study)}[/]: {escape(state.title)}, {state.seeds} seeds × {state.steps:,} {state.unit}"
-    table = next((t for k in range(5) if _width(t := _methods(state, _SPARED[:k])) <= (room or 1000)), None)
+    table = next((t for k in range(5) if _width(t := _methods(state, _SPARED[:k])) <= (width or 1000)), None)
     lines: list[RenderableType] = [
         Text.from_markup(title), table or _methods(state, _SPARED), Text.from_markup(_progress(state))
     ]  # fmt: skip
@@ -136,17 +136,9 @@ def _progress(state: StudyProgress) -> str:
     if state.finished:
         parts.append("[green]finished[/]")
     elif state.seconds_left is not None:
-        parts.append(f"about {_duration(state.seconds_left)} left")
+        parts.append(f"about {duration(state.seconds_left)} left")
     elif state.sessions:
         parts.append("no estimate yet")
     if state.seconds_since is not None and not state.finished:
-        parts.append(f"last unit {_duration(state.seconds_since)} ago")
+        parts.append(f"last unit {duration(state.seconds_since)} ago")
     return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"

@@ -185,6 +185,10 @@ class Overview:
         """The cells of a method, at one `alpha` (None: at any)."""
         return [c for c in self.cells if c.method == method and (alpha is None or c.alpha == alpha)]
 
+    def at(self, method: str, alpha: float | None) -> list[CellView]:
+        """The cells of a method at a step size, or all of them if the method does not vary α."""
+        return [c for c in self.of(method) if c.alpha is None or c.alpha == alpha]
+
     def best(self, method: str, alpha: float | None = None, measure: str = "tail") -> CellView:
         """The best cell of a method in hindsight, at one `alpha` (None: at any)."""
         return min(self.of(method, alpha), key=lambda c: c.rank(measure))

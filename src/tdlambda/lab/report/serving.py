@@ -50,7 +50,7 @@ class Server:
     def __init__(self, directories: Sequence[Path], port: int = 0, host: str = "127.0.0.1") -> None:
         self.directories = list(directories)
         self._seen = self._signature()
-        self.data, self.version = self._made()
+        self.data, self.version = self._load_data()
         self._stop = threading.Event()
         local = _is_local(host)
         own = self
@@ -125,13 +125,13 @@ class Server:
             wait = INTERVAL
             if seen != self._seen:
                 try:
-                    self.data, self.version = self._made()
+                    self.data, self.version = self._load_data()
                     self._seen = seen
                 except (OSError, ValueError):  # for example, a manifest is being replaced: try again
                     pass
                 wait = max(INTERVAL, _REST * (time.perf_counter() - begun))
 
-    def _made(self) -> tuple[dict[str, Any], str]:
+    def _load_data(self) -> tuple[dict[str, Any], str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `load_results` warns of damaged units, which are left out
             views, manifests = load(self.directories)

@@ -15,7 +15,7 @@ from tdlambda.lab.report.observation_layout import ObservationLayout
 from tdlambda.lab.report.overview import MEASURES, CellView, Overview, Printed
 from tdlambda.lab.report.series import Series, by_lambda, look, series_of
 from tdlambda.lab.report.wording import AXES, number, setting, settings_of
-from tdlambda.lab.studies.statistics import sensitivity
+from tdlambda.lab.studies.statistics import sensitivity, stretch
 
 
 def places(view: Overview) -> list[float | None]:
@@ -96,7 +96,7 @@ def parameters(view: Overview) -> list[Row]:
         varied = [m for m in view.study.methods if axis in view.study.methods[m].over and view.of(m)]
         for method in varied:
             for alpha in places(view):
-                here = [c for c in view.of(method) if c.alpha is None or c.alpha == alpha]
+                here = view.at(method, alpha)
                 values = sorted({v for c in here if isinstance(v := c.settings[axis], int | float)})
                 for value, measure in ((v, m) for v in values if len(values) > 1 for m in MEASURES):
                     cell = min((c for c in here if c.settings[axis] == value), key=lambda c: c.rank(measure))
@@ -109,7 +109,7 @@ def _beside(view: Overview, axis: str, varied: Sequence[str], values: Sequence[f
     """Horizontal lines for methods without the parameter."""
     for method in (m for m in view.study.methods if m not in varied and view.of(m) and values):
         for alpha in places(view):
-            here = [c for c in view.of(method) if c.alpha is None or c.alpha == alpha]
+            here = view.at(method, alpha)
             for measure in MEASURES if here else ():
                 cell = min(here, key=lambda c: c.rank(measure))
                 for value in sorted({min(values), max(values)}):
@@ -169,12 +169,7 @@ def stretches(view: Overview, methods: Sequence[str], factor: float = 2.0) -> It
             continue
         for measure in MEASURES:
             means = [view.best(name, alpha, measure).measured(measure).mean for alpha in alphas]
-            best = first = last = int(np.argmin(means))
-            within = [bool(np.isfinite(mean) and mean <= factor * means[best]) for mean in means]
-            while first > 0 and within[first - 1]:
-                first -= 1
-            while last < len(alphas) - 1 and within[last + 1]:
-                last += 1
+            first, best, last = stretch(np.array(means), factor)
             decades = sensitivity(alphas, means, factor)
             yield {
                 "measure": measure, "method": name, "key": name, "series": label(view, name),
@@ -191,7 +186,7 @@ def diverged(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
     """The share of diverged runs, for each method and each α with any."""
     lost = [name for name in methods if any(cell.diverged for cell in view.of(name))]
     for alpha in places(view):
-        here = {name: [c for c in view.of(name) if c.alpha is None or c.alpha == alpha] for name in lost}
+        here = {name: view.at(name, alpha) for name in lost}
         if any(cell.diverged for cells in here.values() for cell in cells):
             for name, cells in here.items():
                 d, n = sum(c.diverged for c in cells), sum(c.n for c in cells)
@@ -228,7 +223,7 @@ def policies(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
     """The best cell of each method at each α, whose policy is shown, in studies that recorded policies."""
     for name in methods:
         for alpha in places(view):
-            here = [c for c in view.of(name) if (c.alpha is None or c.alpha == alpha) and c.policy is not None]
+            here = [c for c in view.at(name, alpha) if c.policy is not None]
             for measure in MEASURES if here else ():
                 cell = min(here, key=lambda c: c.rank(measure))
                 yield {

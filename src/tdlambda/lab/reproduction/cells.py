@@ -259,21 +259,13 @@ def _verdict(alpha: float, name: str, other: str, published: bool | None, found:
 
 def colours(values: Sequence[float]) -> list[tuple[int, int, int]]:
     """The thesis' colours: blue for the smallest error of a table, white for the median, red for the largest."""
-    blue, white, red = np.array([90, 138, 198]), np.array([252, 252, 255]), np.array([248, 105, 107])
-    some = np.array(values, dtype=np.float64)
+    blue_white_red = np.array([[90, 138, 198], [252, 252, 255], [248, 105, 107]])
+    some = np.where(np.isfinite(values), values, np.inf)
     finite = some[np.isfinite(some)]
     low, middle, high = (finite.min(), np.median(finite), finite.max()) if finite.size else (0.0, 0.0, 0.0)
-    out = []
-    for value in some:
-        if not np.isfinite(value):
-            share, one, two = 1.0, white, red
-        elif value <= middle:
-            share, one, two = (value - low) / (middle - low) if middle > low else 1.0, blue, white
-        else:
-            share, one, two = (value - middle) / (high - middle), white, red
-        r, g, b = (round(float(x)) for x in one + share * (two - one))
-        out.append((r, g, b))
-    return out
+    at = [low, middle, max(high, np.nextafter(middle, np.inf))]
+    channels = [np.interp(some, at, channel).round().astype(int).tolist() for channel in blue_white_red.T]
+    return list(zip(*channels, strict=True))
 
 
 def tally(verdicts: Sequence[Verdict]) -> Mapping[str, dict[str, list[float]]]:

@@ -92,6 +92,7 @@ class PublishedMeta(Meta):
         Discount in [0, 1] that replaces γ' = 0 in the meta-gradient: 0.95 for FrozenLake.
     """
 
+    kept_as = {}
     parameters = "kappa floor rho_clip trace_lam pace reach_at_end"
     keeps = {"rho_acc": 1.0}
     pins = {"S.decay": 1.0}
@@ -141,11 +142,6 @@ class PublishedMeta(Meta):
         square = direct_square(reward + gamma_next * v_next - v, v, rho, corrected)
         return lam_next, change, ahead, kept, square, shrink, rho_acc
 
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        names = "kappa features ratio trace_lam floor rho_clip warm_up length aux_alpha last_discount"
-        return {name: getattr(self, name) for name in names.split()}
-
 
 class PublishedGreedy(Greedy):
     """λ-greedy as used for the published numbers: the variance of the corrected return, from V's own errors.
@@ -182,7 +178,3 @@ class PublishedGreedy(Greedy):
         below = bias + max(s_next, 0.0)
         lam_next = bias / below if below > 0 and ready else 1.0
         return lam_next, square, shrink
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in ("ratio", "trace_lam", "warm_up", "length", "aux_alpha")}

@@ -31,7 +31,7 @@ RETRIES = 2
 """How often a failed unit is retried; units whose worker died are retried separately."""
 SAME = ("tdlambda", "numpy", "numba", "scipy", "pyarrow")
 """Packages that must have the same version on all workers, because the results depend on them."""
-MUSTER = 0.5
+CHECK_EVERY = 0.5
 """Seconds between two checks of the workers."""
 AT_ONCE = 16
 """Number of results fetched concurrently, to hide the network latency."""
@@ -67,25 +67,25 @@ def run_on_cluster(
             uuid4().hex, study.to_dict(), {method: study.key(method) for method in wanted},
             {method: prepared(study, method)[1] for method in wanted}, _versions(provenance()),
         )  # fmt: skip
-        crew, lanes = DaskWorkers(client, order, pool), {method: len(study.cells(method)) for method in wanted}
+        workers, lanes = DaskWorkers(client, order, pool), {method: len(study.cells(method)) for method in wanted}
         todo = deque((method, seed) for method, seeds in wanted.items() for seed in seeds)
 
         def take() -> None:
-            for (method, seed), content in crew.arrived():
+            for (method, seed), content in workers.arrived():
                 keep(method, seed, content)
                 bar.advance(lanes[method] * study.run_steps, _diverged(content))
             bar.refresh()
 
-        while (todo or crew.units) and not stop.is_set():
-            todo.extendleft(crew.muster())
-            crew.give(todo)
+        while (todo or workers.units) and not stop.is_set():
+            todo.extendleft(workers.check_workers())
+            workers.give(todo)
             take()
             stop.wait(0.02)
         take()  # results that arrived at the last moment
-        while crew.on_the_way:
+        while workers.on_the_way:
             take()
             time.sleep(0.02)
-        client.cancel(list(crew.units))
+        client.cancel(list(workers.units))
         return stop.is_set()
 
 
@@ -107,21 +107,21 @@ class DaskWorkers:
         self._unfit: dict[str, str] = {}
         self._threads: dict[str, int] = {}
         self._deaths: Counter[Unit] = Counter()
-        self._next_muster, self._waiting, self._begun = 0.0, False, False
+        self._next_check, self._waiting, self._begun = 0.0, False, False
 
-    def muster(self) -> list[Unit]:
+    def check_workers(self) -> list[Unit]:
         """Check periodically which workers joined or left; return the units to repeat."""
         if self.client.scheduler_comm is None or self.client.scheduler_comm.closed():
             raise ConnectionError(GONE)
         for worker in [worker for worker, look in self._looks.items() if look.done()]:
             self._judge(worker, self._looks.pop(worker))
-        if time.monotonic() < self._next_muster:
+        if time.monotonic() < self._next_check:
             return []
         try:
             self._threads = self.client.nthreads()
         except OSError as error:
             raise ConnectionError(GONE) from error
-        self._next_muster = time.monotonic() + MUSTER
+        self._next_check = time.monotonic() + CHECK_EVERY
         for some in (self._looks, self._orders, self._unfit):
             for worker in some.keys() - self._threads:
                 del some[worker]
@@ -183,7 +183,7 @@ class DaskWorkers:
             wrong = f"has {other}" if other else found["misunderstood"]
         if not wrong:  # a copy for each worker, which lives as long as the worker
             name = f"study-{self.order.token}-{uuid4().hex}"
-            self._orders[worker] = self.client.submit(_told, self.order, key=name, workers=[worker])
+            self._orders[worker] = self.client.submit(_received, self.order, key=name, workers=[worker])
             self._begun = True
             return
         self._unfit[worker] = wrong
@@ -234,7 +234,7 @@ def _distributed() -> Any:
     return importlib.import_module("distributed")
 
 
-def _told(order: Order) -> Order:
+def _received(order: Order) -> Order:
     return order
 
 

@@ -219,15 +219,18 @@ def sensitivity(values: ArrayLike, errors: ArrayLike, factor: float = 2.0) -> fl
         raise ValueError(f"values must be positive and increasing, with one error each; got {x.tolist()}")
     if not number(factor, "factor") >= 1:
         raise ValueError(f"factor must be at least 1; got {factor}")
-    y = np.where(np.isfinite(y), y, np.inf)
-    best = int(np.argmin(y))
-    within = np.isfinite(y) & (y <= factor * y[best])
-    first = last = best
-    while first > 0 and within[first - 1]:
-        first -= 1
-    while last < x.size - 1 and within[last + 1]:
-        last += 1
+    first, _, last = stretch(y, factor)
     return float(np.log10(x[last] / x[first]))
+
+
+def stretch(errors: Floats, factor: float) -> tuple[int, int, int]:
+    """The first index around the best at which the error stays within `factor` of the best, the best, and the last."""
+    y = np.where(np.isfinite(errors), errors, np.inf)
+    best = int(np.argmin(y))
+    beyond = np.flatnonzero(~(np.isfinite(y) & (y <= factor * y[best])))
+    beyond = beyond[beyond != best]
+    first, last = beyond[beyond < best].max(initial=-1) + 1, beyond[beyond > best].min(initial=y.size) - 1
+    return int(first), best, int(last)
 
 
 def _runs(errors: ArrayLike, name: str) -> Floats:

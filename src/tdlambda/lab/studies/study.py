@@ -14,7 +14,6 @@ import gymnasium as gym
 from tdlambda.control import control_job
 from tdlambda.control.worlds import EnvTask, classic_world
 from tdlambda.engine.episodes import episode_ends
-from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.prediction_job import checked
 from tdlambda.lab.studies import sizes
 from tdlambda.lab.studies.building import build_agent, build_learner, build_truth, no_truth, policy_task
@@ -198,7 +197,7 @@ class Study(StudyDeclaration):
         given = None if self.score in ("rms", "rmspbe") else truth
         with saying(f"methods.{method}"):
             measured = {"score": self.score, "average": self.average}
-            checked(self.environment, built, self.numbers[:1], 1, [1], None, given, (), WIDTH, **measured)
+            checked(self.environment, built, self.numbers[:1], 1, [1], None, given, (), **measured)
         return built
 
     def _of_each_cell(self, method: str, build: Callable[..., Any]) -> list[Any]:

@@ -22,7 +22,7 @@ from tdlambda.core.lowering import lower
 from tdlambda.core.model import Model
 from tdlambda.core.schedules.network import kernels
 from tdlambda.core.schedules.network.layers import Layers
-from tdlambda.core.schedules.network.module_text import ENTRY_POINTS, HEAD, HEADS, LEARN
+from tdlambda.core.schedules.network.module_text import ENTRY_POINTS, HEAD, HEADS, LEARN, TOGETHER
 from tdlambda.core.schedules.network.refusals import check, values_for
 from tdlambda.core.schedules.one import One, value
 from tdlambda.core.schedules.text import functions, indent
@@ -85,11 +85,12 @@ class NetworkPrinter(One):
         head = HEAD.format(
             title=self.step.title, hidden=len(self.form.widths) - 2, dtype=self.form.dtype, imports=imports
         )
-        cut = ", cut" if "cut" in self.step.inputs else ""
+        cut = self.cut
         names = {"cut": cut, "cut_t": f"{cut}[t_]" if cut else "", "one_t": ", 1.0" if cut else ""}
         names["hidden"] = str(self.layers.outputs - 1)
         names["shown"] = str(len(self.step.rows) if self.form.averaged else 0)
-        parts = [*self.functions(), ENTRY_POINTS.format(**names)]
+        together = [self.together()] if self.single and self.heads is None else []
+        parts = [*self.functions(), ENTRY_POINTS.format(**names), *together]
         return "\n\n".join([head, *(f"{part.rstrip()}\n" for part in parts if part)])
 
     def functions(self, known: Collection[str] = ()) -> list[str]:
@@ -116,16 +117,29 @@ class NetworkPrinter(One):
         late = f"s_.steps <= {kernels.AVERAGED_OVER} or s_.steps % {kernels.AVERAGED_EVERY} == 0"
         rate = f"min(1.0, {kernels.AVERAGED_OVER} / (s_.steps + {kernels.AVERAGED_EVERY}.0))"
         averaging = [f"if {late}:", f"    averaged(rows_[{len(self.step.rows)}], w_, real_({rate}))"]
-        clears = [f"{self.place(r)}[:] = 0.0" for r in self.step.only(ir.Clear).rows]
         return LEARN.format(
-            prefix=self.prefix, cut=", cut" if "cut" in self.step.inputs else "",
+            prefix=self.prefix, cut=self.cut,
             observed=indent(self.layers.observed(self.seeded)),
             rewards=indent(["reward = scaled(s_, reward, fresh_)"] if self.scales else []),
             forward=indent([] if self.seeded else self.layers.called()),
             heads=indent(self.with_heads()), body=indent(body),
-            averaging=indent(averaging if self.form.averaged else []), clears=indent(clears, 8),
+            averaging=indent(averaging if self.form.averaged else []), clears=indent(self.cleared("rows_"), 8),
             confined=indent(self.confined(self.step.only(ir.Stop)), 8),
         )  # fmt: skip
+
+    @property
+    def cut(self) -> str:
+        """The factor on λ' among arguments, if there is one."""
+        return ", cut" if "cut" in self.step.inputs else ""
+
+    def cleared(self, rows: str) -> list[str]:
+        """Code that sets the traces in an array of rows to 0."""
+        return [f"{self.place(r).replace('rows_', rows)}[:] = 0.0" for r in self.step.only(ir.Clear).rows]
+
+    def together(self) -> str:
+        """The function by which several learners share their hidden layers."""
+        cut_t = ", cut[t_ - 1, q_]" if self.cut else ""
+        return TOGETHER.format(cut=self.cut, cut_t=cut_t, clears=indent(self.cleared("own_"), 20))
 
     def with_heads(self) -> list[str]:
         """Code that computes λ' and updates the estimates of its rule, if there is one."""
@@ -136,7 +150,7 @@ class NetworkPrinter(One):
         text = HEADS.format(
             units=f"d_[{last - 1}]", here=last - 1, ahead=self.layers.ahead(last - 1),
             values="\n".join(f"g_.{name} = {value[at]}" for name, at in self.heads.values),
-            cut=", cut" if "cut" in self.step.inputs else "",
+            cut=self.cut,
         )  # fmt: skip
         return text.splitlines()
 

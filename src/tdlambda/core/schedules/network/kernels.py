@@ -25,6 +25,8 @@ CLIP = 10.0
 AVERAGED_OVER, AVERAGED_EVERY = 40, 10
 """Averaged parameters move by min(1, AVERAGED_OVER / (steps + AVERAGED_EVERY)) every AVERAGED_EVERY steps: they are a
 mean over about the last quarter of the steps. Until then, they are the parameters themselves."""
+AGREED, AT_MOST = 0.99, 2.0
+"""Decay of the means by which changes of several questions to shared layers are weighed; how many equal ones count."""
 CONSTANT = 1e-12
 """An input has not varied if its deviation is at most this fraction of its mean."""
 LARGEST = 1e140
@@ -185,6 +187,43 @@ def averaged(row: Array, w: Array, rate: Any) -> None:
     """Move a row towards w."""
     for i in range(w.size):
         row[i] += rate * (w[i] - row[i])
+
+
+@summing
+def added(w: Array, before: Array, total: Array) -> Any:
+    """Add the change of w to a sum; return its square."""
+    square = real_(0.0)
+    for i in range(w.size):
+        change = w[i] - before[i]
+        total[i] += change
+        square += change * change
+    return square
+
+
+@summing
+def assign(w: Array, other: Array) -> None:
+    """Set w to the first entries of another array."""
+    for i in range(w.size):
+        w[i] = other[i]
+
+
+@summing
+def moved(w: Array, total: Array, by: Any) -> None:
+    """Add a multiple of a sum of changes."""
+    for i in range(w.size):
+        w[i] += by * total[i]
+
+
+@inlined
+def agreed(s: Any, apart: float, joint: float, count: int) -> float:
+    """The factor on a sum of `count` changes, from running means of the sum of their squares and of its square.
+
+    It is 1 for changes at right angles and AT_MOST/`count` for equal ones; sums that are not finite are not counted.
+    """
+    if not apart + joint < math.inf:
+        return 1.0 / count
+    s.apart, s.joint = AGREED * s.apart + (1.0 - AGREED) * apart, AGREED * s.joint + (1.0 - AGREED) * joint
+    return min(1.0, AT_MOST * s.apart / s.joint) if s.joint > 0.0 else 1.0
 
 
 @summing

@@ -34,9 +34,10 @@ class Layers:
         norm = ["normalised", "back_normalised"] if self.form.layer_norm else []
         name = self.form.activation
         means = ["observe", "place"] if self.form.normalize_inputs else ["copied"]
+        scales, together = ["scaled"] if self.form.scale_rewards else [], ["added", "assign", "moved", "agreed"]
         return [
             "affine", "affine_both", "readout", *norm, name, f"{name}_slope", "back_readout", "back_affine",
-            "squares", "averaged", *means, *(["scaled"] if self.form.scale_rewards else []), "finite",
+            "squares", "averaged", *together, *means, *scales, "finite",
         ]  # fmt: skip
 
     def ahead(self, layer: int) -> int:
@@ -94,7 +95,7 @@ class Layers:
         return [*norm, f"{self.form.activation}({self.at(z, layer)}, {self.at(a, layer)})"]
 
     def text(self) -> list[str]:
-        """The functions `forward`, `forward_both`, `backward` and `norm`."""
+        """The functions `forward`, `forward_both`, `readouts`, `backward`, `norm`, `seed`, `outputs` and `value`."""
         one, both, last = [], [], self.n - 2
         for l in range(self.n - 1):
             W, b = self.parameters(l)
@@ -119,6 +120,7 @@ class Layers:
         return [
             function("forward(w_, h_, d_)", one),
             function("forward_both(w_, h_, d_)", both),
+            function("readouts(w_, h_, d_)", both[-2:]),
             function("backward(w_, h_, d_)", self._backward()),
             function("norm(h_, d_)", [f"return {self._norm()}"]),
             function("seed(h_, d_, k_)", self._seed()),

@@ -18,6 +18,45 @@ real_ = np.{dtype}
 '''
 
 LEARN = '''@inlined
+def {prefix}look(s_, net_, x_, xv_, zv_, fresh_):
+    """The activations at both observations, after their statistics."""
+    rows_, inputs_, h_, d_, _, _ = net_
+    w_ = rows_[0]
+{observed}{forward}    return
+
+
+@inlined
+def {prefix}average(s_, rows_):
+    """Move the averaged parameters, if it is their turn."""
+    w_ = rows_[0]
+{averaging}    return
+
+
+@inlined
+def {prefix}improve(
+    state_, net_, own_, live_, x_, xv_, y_, yv_, z_, zv_, reward, gamma_next, rho, lam_next{cut},
+    terminated_, truncated_, fresh_,
+):
+    """Learn from the activations of `look`."""
+    s_ = state_[0]
+    rows_, inputs_, h_, d_, _, heads_ = net_
+    w_, within_ = rows_[0], True
+    s_.steps += 1
+    if terminated_:
+        gamma_next = 0.0
+{rewards}    limit_ = allowed(s_, reward, gamma_next, rho, (1.0,), 1)
+    {prefix}backward(w_, h_, d_)
+{heads}{body}    s_.under_way = 1
+    s_.reward_decay = gamma_next
+    if terminated_ or truncated_:
+        s_.under_way = 0
+{clears}    if not within_:
+        s_.diverged_at = s_.steps
+{confined}        return DIVERGED
+    return OK
+
+
+@inlined
 def {prefix}learn(
     state_, net_, own_, live_, x_, xv_, y_, yv_, z_, zv_, reward, gamma_next, rho, lam_next{cut},
     terminated_, truncated_,
@@ -26,23 +65,79 @@ def {prefix}learn(
     s_ = state_[0]
     if s_.diverged_at >= 0:
         return OK
-    rows_, inputs_, h_, d_, _, heads_ = net_
-    w_ = rows_[0]
-    s_.steps += 1
-    fresh_, within_ = s_.under_way == 0, True
-    if terminated_:
-        gamma_next = 0.0
-{observed}{rewards}    limit_ = allowed(s_, reward, gamma_next, rho, (1.0,), 1)
-{forward}    {prefix}backward(w_, h_, d_)
-{heads}{body}{averaging}    s_.under_way = 1
-    s_.reward_decay = gamma_next
-    if terminated_ or truncated_:
-        s_.under_way = 0
-{clears}    if not within_:
-        s_.diverged_at = s_.steps
-{confined}        return DIVERGED
-    return OK
+    fresh_ = s_.under_way == 0
+    {prefix}look(s_, net_, x_, xv_, zv_, fresh_)
+    status_ = {prefix}improve(
+        state_, net_, own_, live_, x_, xv_, y_, yv_, z_, zv_, reward, gamma_next, rho, lam_next{cut},
+        terminated_, truncated_, fresh_,
+    )
+    if status_ == OK:
+        {prefix}average(s_, net_[0])
+    return status_
 '''
+
+TOGETHER = '''@kernel
+def learn_together(
+    states_, rows_, inputs_, h_, d_, trunk_, sum_, obs_, next_obs_, reward, gamma, rho, lam{cut}, terminated_,
+    awake_, cut_, slept_, t_,
+):
+    """Learn validated transitions from row t_ on, for questions that share the hidden layers and are awake there.
+
+    Every question learns with a copy of the shared parameters. The sum of their changes is added to these, multiplied
+    by the factor of `agreed`. Return the number of rows that were learned, which may end where a learner diverged.
+    """
+    n_, size_ = states_.size, trunk_.size
+    while t_ < reward.shape[0]:
+        lead_, count_ = -1, 0
+        for q_ in range(n_):
+            s_ = states_[q_]
+            if awake_[t_, q_] and s_.diverged_at < 0:
+                count_ += 1
+                if cut_[t_] or slept_[q_]:
+                    s_.under_way = 0
+                    own_ = rows_[q_]
+{clears}                if lead_ < 0 or (states_[lead_].under_way == 0 and s_.under_way != 0):
+                    lead_ = q_
+            slept_[q_] = not awake_[t_, q_]
+        t_ += 1
+        if lead_ < 0:
+            continue
+        s_ = states_[lead_]
+        net_ = (rows_[lead_], inputs_, h_, d_, states_, ())
+        look(s_, net_, (0,), obs_[t_ - 1], next_obs_[t_ - 1], s_.under_way == 0)
+        seen_, apart_, lost_ = s_.seen, 0.0, False
+        assign(trunk_, rows_[lead_, 0])
+        sum_[:] = real_(0.0)
+        for q_ in range(n_):
+            if not awake_[t_ - 1, q_] or states_[q_].diverged_at >= 0:
+                continue
+            state_, net_ = states_[q_ : q_ + 1], (rows_[q_], inputs_, h_, d_, states_, ())
+            readouts(rows_[q_, 0], h_, d_)
+            status_ = improve(
+                state_, net_, net_, net_, (0,), obs_[t_ - 1], (0,), (1.0,), (0,), next_obs_[t_ - 1],
+                reward[t_ - 1, q_], gamma[t_ - 1, q_], rho[t_ - 1, q_], lam[min(t_, lam.shape[0]) - 1, q_]{cut_t},
+                terminated_[t_ - 1], False, states_[q_].under_way == 0,
+            )
+            if status_ == OK:
+                apart_ += added(rows_[q_, 0, :size_], trunk_, sum_)
+            else:
+                lost_ = True
+        by_ = agreed(s_, apart_, float(squares(sum_)), count_)
+        if count_ == 1 and not lost_:
+            assign(trunk_, rows_[lead_, 0])
+        else:
+            moved(trunk_, sum_, real_(by_))
+        for q_ in range(n_):
+            if states_[q_].diverged_at < 0:
+                states_[q_].seen, states_[q_].apart, states_[q_].joint = seen_, s_.apart, s_.joint
+                assign(rows_[q_, 0, :size_], trunk_)
+                if awake_[t_ - 1, q_]:
+                    average(states_[q_], rows_[q_])
+        if lost_:
+            return t_
+    return t_
+'''
+"""Several learners of one model, whose networks have the same hidden layers."""
 
 ENTRY_POINTS = '''@brief
 def update_vector(state_, net_, lam{cut}, obs_, next_obs_, reward, gamma, rho, ended_):
