@@ -141,6 +141,14 @@ def test_quality_is_the_same_row_by_row(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+def test_rows_of_several_machines_without_their_column_are_noticed() -> None:
+    times = np.datetime64("2025-01-01T00") + np.repeat(np.arange(60), 2)
+    horde = learned(
+        {"time": times, "machine": ["a", "b"] * 60, "y": np.sin(np.arange(120))}, td.Question("y", horizon=3)
+    )
+    assert "60 repeated times, as if several streams took turns: name their column with by=" in str(horde.quality)
+
+
 def test_a_missing_target_is_never_filled() -> None:
     """Its step is skipped: the learner is that of a stream without the step into the missing row."""
     y = np.sin(np.arange(300) / 5)
@@ -188,9 +196,14 @@ def test_a_long_cell_and_many_columns(tmp_path: Path) -> None:
 def test_a_column_name_with_control_characters_is_drawn(tmp_path: Path) -> None:
     name = "flow\x00\x1b[31m"
     y = np.sin(np.arange(400) / 5)
-    result = td.streams.prequential(td.Horde(None, td.Question(name, horizon=5)), {name: y}, baselines=[])
+    y[300] = 1e9
+    horde = td.Horde(None, td.Question(name, horizon=5))
+    result = td.streams.prequential(horde, {name: y}, baselines=[])
     result.page(tmp_path / "page.html")
     assert "<svg" in (tmp_path / "page.html").read_text()
+    for text in map(str, (result, horde.features, horde.alarms[0])):
+        assert "flow\\x00\\x1b[31m" in text
+        assert "\x1b" not in text
 
 
 def test_rows_before_a_generator_fails_are_learned() -> None:

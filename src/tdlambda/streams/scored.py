@@ -158,9 +158,11 @@ class Scored:
                 f"the {self.level:.0%} interval covers {self.coverage:.0%} of the returns: errors were smaller before"
             )
         if self.lost and self.known.any():
+            open_ = self.rows.size - 1 - int(np.flatnonzero(self.known)[-1])
             said.append(
                 f"{self.lost:,} value{'s are' if self.lost > 1 else ' is'} missing in the column: "
                 f"{int(self.known.sum()):,} of {self.rows.size:,} answers can be scored"
+                + (f"; the last {open_:,} are not known yet" if open_ else "")
             )
         if self.baselines and self.late.n:
             best = max(self.rivals, key=lambda name: np.nan_to_num(self.rivals[name].r2, nan=-np.inf))
