@@ -14,7 +14,7 @@ from numba.core.compiler import Compiler, Flags
 
 from tdlambda.code_cache import cached
 from tdlambda.compile_notice import CompileNotice
-from tdlambda.lean_pipeline import Typing, pipelines, uncollected
+from tdlambda.lean_pipeline import Typing, pipelines, settled, undisturbed
 
 numba: Any = _numba  # its type stubs lack `_nrt` and `config`
 event.register("numba:compile", CompileNotice())
@@ -178,6 +178,14 @@ class _KernelLibrary(JITCodeLibrary):
     vectors = True
     """Whether loops are vectorised."""
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Simplify each function that has a body; Numba makes new passes for each, and for declarations too."""
+        ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
     def _optimize_final_module(self) -> None:
         passes, builder = self._codegen._module_pass_manager(loop_vectorize=self.vectors)
         passes.run(self._final_module, builder)
@@ -228,9 +236,13 @@ class _SeldomLibrary(_PartLibrary):
 class _Usual(Compiler):
     """Compiles a function that may allocate."""
 
+    def __init__(self, typing: Any, target: Any, *given: Any) -> None:
+        with settled(typing, target):
+            super().__init__(typing, target, *given)
+
     def _compile_core(self) -> Any:
         self.state.typingctx = Typing(self.state.typingctx)
-        with uncollected():
+        with undisturbed():
             return super()._compile_core()
 
 

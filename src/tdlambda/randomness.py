@@ -7,6 +7,7 @@ the number of threads does not matter.
 from __future__ import annotations
 
 import ctypes
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,7 +82,6 @@ def uniform(s: NDArray[np.uint64]) -> float:
     return float((result >> np.uint64(11)) * _TO_UNIT)
 
 
-@compiled
 def running_sums(indptr: NDArray[np.int64], probability: NDArray[np.float64]) -> NDArray[np.float64]:
     """The running sums of the probabilities of each row `indptr[i]:indptr[i+1]`.
 
@@ -89,14 +89,10 @@ def running_sums(indptr: NDArray[np.int64], probability: NDArray[np.float64]) ->
     because of rounding.
     """
     sums = np.empty_like(probability)
-    for row in range(indptr.size - 1):
-        total, last = 0.0, indptr[row]
-        for k in range(indptr[row], indptr[row + 1]):
-            total += probability[k]
-            sums[k] = total
-            if probability[k] > 0:
-                last = k
-        sums[last : indptr[row + 1]] = 1.0
+    for first, last in pairwise(indptr):
+        row = probability[first:last]
+        sums[first:last] = np.cumsum(row)
+        sums[first + np.flatnonzero(row).max(initial=0) : last] = 1.0
     return sums
 
 

@@ -21,7 +21,7 @@ CLIP = 1.5
 STREAK_KEPT, REPEATED = 0.8, 2.0
 """Readings beyond CLIP are counted; each reading within it multiplies the count by STREAK_KEPT. If the count exceeds
 REPEATED, the largest deviation grows."""
-LEAST_RATE = 1e-3
+LEAST_PACE = 1e-3
 """Smallest step size of the running moments."""
 MEAN, LARGEST, SQUARE, CENTER, SCALE, STREAK, ROWS = range(7)
 """Rows of the array `front`; its columns are the readings, the reward last."""
@@ -52,19 +52,10 @@ def observe(front: Floats, i: int, v: float, t: float) -> float:
             seen = front[MEAN, i] + deviation
     else:
         front[LARGEST, i] = abs(deviation)
-    rate = max(1.0 / t, LEAST_RATE)
+    rate = max(1.0 / t, LEAST_PACE)
     front[SQUARE, i] += rate * (deviation * deviation - front[SQUARE, i])
     front[MEAN, i] += rate * deviation
     return seen
-
-
-def place(front: Floats, x: Floats, out: Floats) -> None:
-    """Write the coordinates of an observation into `out`; the last is the constant 1."""
-    d = x.size
-    for i in range(d):
-        scale = front[SCALE, i]
-        out[i] = (clipped(front, i, x[i]) - front[CENTER, i]) / scale if scale > 0.0 else 0.0
-    out[d] = 1.0
 
 
 def moved(front: Floats, i: int) -> tuple[float, float]:

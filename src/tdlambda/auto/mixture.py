@@ -111,7 +111,7 @@ def limits(s: Any) -> tuple[float, float]:
         horizon = whole if s.ended == 0.0 else min(horizon, whole)
     low, high = s.low_reward * horizon, s.high_reward * horizon
     if s.ended > 0.0:
-        low, high = min(0.0, low, s.low_reward), max(0.0, high, s.high_reward)
+        low, high = min(0.0, min(low, s.low_reward)), max(0.0, max(high, s.high_reward))
     elif s.off_policy == 0.0 and s.most_gamma < 1.0:
         span = s.high_past - s.low_past
         low, high = max(low, s.low_past - span), min(high, s.high_past + span)

@@ -21,8 +21,7 @@ from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, pr
 from tdlambda.auto.families.linear import end as end_lanes
 from tdlambda.auto.families.linear import learn as learn_linear
 from tdlambda.auto.families.linear import values as linear_values
-from tdlambda.auto.families.means import MEAN as OVERALL
-from tdlambda.auto.families.means import Means
+from tdlambda.auto.families.means import RETURN, Means
 from tdlambda.auto.families.means import learn as learn_means
 from tdlambda.auto.families.means import values as means_values
 from tdlambda.auto.mixture import (
@@ -220,7 +219,7 @@ def advance_by(
             u_next = mix(mixture.value, mixture.weight, low, high)
         close(mixture, u_next)
         end_episode(m)
-    solve_due(m.systems, t, m.means.rows[OVERALL, 0])
+    solve_due(m.systems, t, m.means.rows[RETURN, 0])
     if is_due(mixture) or t % EVERY == 0.0:
         update_weights(m)
 
@@ -277,7 +276,7 @@ def learn_vector_of(m: Any, row: Floats, lanes: bool) -> None:
                     convert(m.lanes, 1 + i, f.moved[0, i], f.moved[1, i])
         take_penalties(f, q)
         for k in range(q.lam.size):
-            solve(q, k, m.means.rows[OVERALL, 0])
+            solve(q, k, m.means.rows[RETURN, 0])
     if has_cosines and s.steps > REFITS[-1] and int(s.steps) % CHECKED == 0 and has_moved(f):
         refit(f, q, 0)
     place(f, row[:d], f.x[0])
@@ -297,7 +296,7 @@ def learn_vector_of(m: Any, row: Floats, lanes: bool) -> None:
             if s.steps == steps:
                 refit(f, q, steps)
                 for k in range(q.lam.size):
-                    solve(q, k, m.means.rows[OVERALL, 0])
+                    solve(q, k, m.means.rows[RETURN, 0])
     take_penalties(f, q)
     if row[2 * d + RESET] > 0.0:
         end_episode(m)

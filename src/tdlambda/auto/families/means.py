@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tdlambda.arrays import Floats
 
-NUMERATOR, DENOMINATOR, MEAN, ROWS = range(4)
+NUMERATOR, DENOMINATOR, RETURN, ROWS = range(4)
 
 
 class Means(NamedTuple):
@@ -28,7 +28,7 @@ class Means(NamedTuple):
 def values(m: Means, out: Floats) -> None:
     """Each expert's prediction."""
     for j in range(out.size):
-        out[j] = m.rows[MEAN, j]
+        out[j] = m.rows[RETURN, j]
 
 
 def learn(m: Means, reward: float, gamma: float, rho: float) -> None:
@@ -40,5 +40,5 @@ def learn(m: Means, reward: float, gamma: float, rho: float) -> None:
             m.rows[NUMERATOR, j] = keep * m.rows[NUMERATOR, j] + rho * m.trace[0] * reward
             m.rows[DENOMINATOR, j] = keep * m.rows[DENOMINATOR, j] + rho * m.trace[0] * (1.0 - gamma)
             if m.rows[DENOMINATOR, j] > 0.0:
-                m.rows[MEAN, j] = m.rows[NUMERATOR, j] / m.rows[DENOMINATOR, j]
+                m.rows[RETURN, j] = m.rows[NUMERATOR, j] / m.rows[DENOMINATOR, j]
     m.trace[0] *= min(rho, 1.0) * gamma
