@@ -26,8 +26,7 @@ def shipped(package: str, file: str) -> Path:
 
 def read(path: Path, skip: int = 0) -> Iterator[dict[str, str]]:
     """The rows of a CSV file."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
-    with opened as lines:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
         for _ in range(skip):
             next(lines)
         yield from csv.DictReader(lines)

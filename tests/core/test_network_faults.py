@@ -53,9 +53,9 @@ def test_refused_rows_change_nothing() -> None:
     for k, value in ((0, np.nan), (1, np.inf), (2, np.nan)):
         given = [x.copy(), r.copy(), y.copy()]
         given[k][7, ...] = value
-        with pytest.raises(ValueError, match="must be finite; got (nan|inf)"):
+        with pytest.raises(ValueError, match=r"must be finite; got (nan|inf)"):
             v.update_many(*given, 0.9)
-        with pytest.raises(ValueError, match="must be finite; got (nan|inf)"):
+        with pytest.raises(ValueError, match=r"must be finite; got (nan|inf)"):
             v.update(given[0][7], given[1][7], given[2][7], 0.9)
     with pytest.raises(ValueError, match="must have the shape"):
         v.update_many(x[:, :2], r, y[:, :2], 0.9)
