@@ -87,4 +87,5 @@ def test_every_schedule() -> None:
     v = Pulled(td.features.OneHot(3), 0.1, td.rules.Meta(floor=0.5), floor=0.01, M_rate=0.02)
     assert v.model.renamed == {"floor": "algorithm_floor", "M_rate": "algorithm_M_rate"}
     assert [v.memory[name] for name in ("floor", "algorithm_floor", "algorithm_M_rate")] == [0.5, 0.01, 0.02]
-    assert "algorithm" not in td.TD(td.features.OneHot(3), 0.1, "meta").module.__doc__ + str(v.get_params())
+    plain = td.TD(td.features.OneHot(3), 0.1, "meta")
+    assert "algorithm" not in f"{plain.module.__doc__}{v.get_params()}"

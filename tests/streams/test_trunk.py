@@ -60,7 +60,7 @@ def differences(network: Any, alphas: list[Any], alike: bool, n: int = 60) -> No
         awake, x, y = s.awake[t], X[t], X[t + 1]
         resting = (slept | s.cut[t]) & awake
         slept = ~awake
-        for q in np.flatnonzero(resting):
+        for q in np.flatnonzero(resting).tolist():
             plain[q].fresh = True
             plain[q].rows["V_e"] *= 0
         if not awake.any():
@@ -68,7 +68,7 @@ def differences(network: Any, alphas: list[Any], alike: bool, n: int = 60) -> No
         fresh = all(plain[q].fresh for q in np.flatnonzero(awake))
         a, b = seen.pair(x, y, fresh)
         trunk, changes = w[0][:shared].copy(), []
-        for q in np.flatnonzero(awake):
+        for q in np.flatnonzero(awake).tolist():
             p, gamma = plain[q], 0.0 if s.terminated[t] else s.gamma[t, q]
             r = units[q].scaled(s.reward[t, q], gamma, p.fresh)
             g, v_here = gradient(w[q], network, a), float(value(w[q], network, a)[0])
@@ -122,8 +122,9 @@ def test_one_question_is_a_network_alone() -> None:
     assert all(np.array_equal(alone.row(name), single.row(name)) for name in ("V_w", "V_e", "average"))
     v = td.TD(v.features, v.alpha, 0.7, initial=v.features.initial())  # so that all begin alike
     crew, first = Crew(td.features.Dense(3), [v.clone() for _ in range(4)]), s.part(np.array([0]))
-    wide = [np.repeat(column, 4, axis=1) for column in (first.reward, first.gamma, first.rho)]
-    crew.advance(X, Steps(first.at, first.to, *wide, None, first.terminated, first.cut, np.ones((1, 4), bool)))
+    reward, gamma, rho = (np.repeat(column, 4, axis=1) for column in (first.reward, first.gamma, first.rho))
+    awake = np.ones((1, 4), bool)
+    crew.advance(X, Steps(first.at, first.to, reward, gamma, rho, None, first.terminated, first.cut, awake))
     single, begin = v.clone(), v.row("V_w")
     single.update(X[0], s.reward[0, 0], X[1], s.gamma[0, 0], s.rho[0, 0], s.terminated[0])
     shared = v.features.form().layers[-1][0]
@@ -212,6 +213,7 @@ def test_refused() -> None:
         "b": lambda x: td.TD(x, 0.1),
     }
     narrow = td.Network(2, (4,))
+    make: Any
     for make, said in [
         (lambda: td.Horde(narrow, QUESTIONS).learn(data), "has 2 inputs, but there are 3 columns .*: a, b, c"),
         (lambda: td.Horde(net, QUESTIONS, mixed).learn(data), "one algorithm and one kind of step size"),

@@ -55,7 +55,9 @@ class Model:
         self.estimates = {name: Estimate(*what) for name, what in given.items() if name not in apart}
         self.renamed: dict[str, str] = {} if rule is None else self._renamed(algorithm, rule)
         """Numbers of the algorithm → their names here, where the rule uses the same ones."""
-        self.algorithm = renaming.renamed(algorithm, tuple(self.renamed.items())) if self.renamed else algorithm
+        self.algorithm = algorithm
+        if self.renamed:  # mypy takes the class for an object that cannot be hashed
+            self.algorithm = renaming.renamed(algorithm, tuple(self.renamed.items()))  # type: ignore[arg-type]
         self.constants = {} if rule is None else rule.constants()
         if rule is not None and "carries_alpha" in rule.options:
             self.constants["carries_alpha"] = bool(words(algorithm.trace_scale))

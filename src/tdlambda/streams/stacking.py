@@ -143,7 +143,7 @@ class Stacking(Learner):
         """Bind machine code to the arrays, and allocate the columns of one transition."""
         d, ones, flags = self.features.size, np.zeros((2, 1)), np.zeros((2, 1), np.bool_)
         x, found = np.zeros((2, 1, d)), np.zeros((2, 1, 2))
-        self._row = StackColumns(*x, found[0], *ones, *flags, found[1])
+        self._row = StackColumns(x[0], x[1], found[0], ones[0], ones[1], flags[0], flags[1], found[1])
         self._table, self._row_table = table(self._stack), table(self._row)
         self._follow_rows = entry(follow, self._table, self._row_table)
         self._combine_rows = entry(combine, self._table, x[0], ones[0], ones[1])

@@ -272,11 +272,11 @@ class Taker:
         alone = only is not None and len(batch) == 1 and not self.asker.others
         found = following.step(only.last, batch) if alone else None  # type: ignore[union-attr]
         if only is not None and found is not None:
-            fresh, gaps, same = found[0] or only.fresh, *found[1:]
-            how = APART if fresh else (FIRST_ROW, SECOND_ROW, FIRST_ROW, YES_NO[only.begun], YES_NO[False])
-            at, to, after, begun, ended = how
+            apart, gaps, same = found[0] or only.fresh, *found[1:]
+            how = APART if apart else (FIRST_ROW, SECOND_ROW, FIRST_ROW, YES_NO[only.begun], YES_NO[False])
+            at, to, after, begins, ends = how
             return Links(
-                ONLY, ONLY, [only], batch, at, to, after, YES_NO[fresh], begun, ended, FIRST_ROW, (gaps, same, None)
+                ONLY, ONLY, [only], batch, at, to, after, YES_NO[apart], begins, ends, FIRST_ROW, (gaps, same, None)
             )
         keys = following.streams(batch)
         last, filled = state.places.get(keys[0]), 0
