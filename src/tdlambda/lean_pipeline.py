@@ -36,7 +36,7 @@ _PASSES: tuple[Any, ...] = (
 )  # fmt: skip
 """What loops over numbers and arrays need: no closures, generators, context managers or array expressions."""
 _typed: dict[Any, Any] = {}
-_modules: dict[Any, int] = {}
+_known: dict[Any, tuple[int, int]] = {}
 _functions: Any = BaseFunction
 _looked_up = _functions.get_call_type
 
@@ -96,14 +96,16 @@ def _get_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
 def settled(typing: Any, target: Any) -> Iterator[None]:
     """Numba's contexts look for new implementations of operations only after new modules were imported.
 
-    Otherwise, they do so whenever they look one up. Contexts copied from these do the same.
+    Otherwise, they do so whenever they look one up. Contexts copied from these do the same. An intrinsic registers its
+    implementation when its first call is typed, which imports nothing.
     """
 
     def refreshed(refresh: Any) -> Any:
         def one() -> None:
-            if _modules.get(refresh) != len(sys.modules):
+            state = len(sys.modules), sum(len(registry.functions) for registry in target._registries)
+            if _known.get(refresh) != state:
                 refresh()
-                _modules[refresh] = len(sys.modules)
+                _known[refresh] = state
 
         return one
 
