@@ -53,20 +53,20 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
     n = len(cells)
     rows = study.stored_cells(method)
     by_step = study.unit == "steps"
-    columns: dict[str, Any] = {axis: pa.array([row[axis] for row in rows]) for axis in study.methods[method].over}
+    columns = {axis: _setting([row[axis] for row in rows]) for axis in study.methods[method].over}
     columns |= {
-        "seed": np.full(n, seed, dtype=np.int64),
-        "diverged_at": result.diverged_at[:, 0],
-        "tail": error[:, -study.tail_points :].mean(axis=1),
-        "area": mean_over(error[:, -study.area_points :], study.read_at, study.average if by_step else None),
-        "final": error[:, -1],
-        "curve": _rows(error[:, study.kept]),
-        "lambdas": _rows(np.stack([_by_state(lam[0]) for lam in result.lambdas])),
+        "seed": _numbers(np.full(n, seed, dtype=np.int64)),
+        "diverged_at": _numbers(result.diverged_at[:, 0]),
+        "tail": _numbers(error[:, -study.tail_points :].mean(axis=1)),
+        "area": _numbers(mean_over(error[:, -study.area_points :], study.read_at, study.average if by_step else None)),
+        "final": _numbers(error[:, -1]),
+        "curve": _lists(error[:, study.kept], np.float32),
+        "lambdas": _lists([_by_state(lam[0]) for lam in result.lambdas], np.float32),
     }
     if seed in result.motion:
         columns[MOTION] = _as_bytes(result.motion[seed])
     if isinstance(result, ControlResult):
-        columns[_POLICY] = pa.array([one[0].tolist() for one in result.policy], type=pa.list_(pa.uint16()))
+        columns[_POLICY] = _lists([one[0] for one in result.policy], np.uint16)
     about = json.dumps({"format": FORMAT, "key": study.key(method), "seed": seed, "rows": n, "summed": True})
     table = pa.table(columns).replace_schema_metadata({_ABOUT: about.encode()})
     sink = BytesIO()
@@ -142,10 +142,7 @@ def _footer(content: bytes) -> int:
 
 
 def _as_bytes(motion: list[Any]) -> pa.Array:
-    import pyarrow as pa
-
-    whole = [np.round(255 * np.clip(np.nan_to_num(one), 0, 1)).astype(np.uint8).ravel() for one in motion]
-    return pa.array([one.tolist() for one in whole], type=pa.list_(pa.uint8()))
+    return _lists([np.round(255 * np.clip(np.nan_to_num(one), 0, 1)).ravel() for one in motion], np.uint8)
 
 
 def _by_state(lam: Floats) -> Floats:
@@ -153,9 +150,27 @@ def _by_state(lam: Floats) -> Floats:
     return lam if lam.ndim == 1 else lam.mean(axis=1)
 
 
-def _rows(table: Any) -> pa.Array:
+def _setting(values: list[Any]) -> pa.Array:
+    """A column of the grid."""
     import pyarrow as pa
 
+    plain = {type(value) for value in values} in ({float}, {int})
+    return _numbers(values) if plain else pa.array(values)
+
+
+def _numbers(values: Any) -> pa.Array:
+    """A column of numbers. Where pandas is installed, `pa.array` imports it, which takes longer than a short unit."""
+    import pyarrow as pa
+
+    array = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), [None, pa.py_buffer(array)])
+
+
+def _lists(rows: Any, dtype: Any) -> pa.Array:
+    """A column with a list of numbers in each row."""
+    import pyarrow as pa
+
+    ends = np.cumsum([0, *map(len, rows)], dtype=np.int32)
     with np.errstate(over="ignore"):  # an error beyond float32 becomes infinite
-        flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
-    return pa.ListArray.from_arrays(table.shape[1] * np.arange(len(table) + 1, dtype=np.int32), flat)
+        flat = np.concatenate(rows).astype(dtype)
+    return pa.ListArray.from_arrays(_numbers(ends), _numbers(flat))
