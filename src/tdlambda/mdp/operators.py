@@ -33,8 +33,6 @@ class TraceOperator(PrintedTable):
         Matrix with one row for each state, or for each pair in the order of (state, action).
     fixed_point
         Fixed point v, shape [state] or [state, action].
-    truncation
-        Bound on the contribution of omitted paths to the norm; 0 where Z has a closed form.
 
     Examples
     --------
@@ -47,7 +45,6 @@ class TraceOperator(PrintedTable):
 
     Z: Floats
     fixed_point: Floats
-    truncation: float = 0.0
 
     def __call__(self, values: ArrayLike) -> Floats:
         """The table after one mean update of all entries, with step size 1."""
