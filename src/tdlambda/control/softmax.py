@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats, integer
 from tdlambda.control.policy import Behavior, Policy, PolicyKernel
 from tdlambda.features import Encoder, Network
-from tdlambda.runner.behavior import as_function
+from tdlambda.runner.behavior import as_function, check_coverage, drawn
 
 
 def distribution(s: Any, out: Floats) -> None:
@@ -106,8 +106,7 @@ class Softmax(Policy):
 
     def draw(self, distribution: Floats, rng: np.random.Generator) -> int:
         """Draw an action."""
-        sums = np.cumsum(distribution)
-        return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+        return drawn(distribution, rng.random())
 
     def mode(self, distribution: Floats) -> int:
         """The most probable action; the first one if there are ties."""
@@ -124,11 +123,7 @@ class Softmax(Policy):
 
         def positive(obs: Any) -> Floats:
             row = function(obs)
-            if not row.all():
-                raise ValueError(
-                    f"behavior never takes action {int(np.argmin(row))} at observation {obs!r}, but a softmax policy "
-                    "does; give that action a positive probability, or its value cannot be learned"
-                )
+            check_coverage(1.0, row, obs)
             return row
 
         return positive

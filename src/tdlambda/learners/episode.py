@@ -19,9 +19,10 @@ from tdlambda.compiled import inlined, kernel, numba
 from tdlambda.core.runtime import LARGEST, dot, mean_visits, scheduled
 from tdlambda.features import Encoder
 from tdlambda.features.encoder import first_misfit
-from tdlambda.learners.learner import Array, Diverged, Learner, check_numbers, encoded
+from tdlambda.learners.learner import Array, Diverged, Learner, encoded
 from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.sampler import require_numbers
 from tdlambda.rules import Lam
 
 Columns = tuple[Ints, Floats, Ints, Floats, Floats, Floats, Floats, Floats, Bools, Bools]
@@ -86,17 +87,6 @@ def store(
         step.v_next = 0.0 if terminated[t] else dot(weights, y[t], yv[t], y.shape[1])
         c.stored += 1
         c.seen += 1
-
-
-def require_numbers(c: Transitions) -> None:
-    """Validate rewards, γ and ρ."""
-    good = np.isfinite(c.reward) & (c.gamma >= 0) & (c.gamma <= 1) & (c.rho >= 0) & (c.rho < np.inf)
-    if not good.all():
-        t = int(np.argmin(good))
-        try:
-            check_numbers(c.reward[t], c.gamma[t], c.rho[t])
-        except ValueError as error:
-            raise ValueError(f"{error} (row {t})") from None
 
 
 def require_fit(features: Encoder, name: str, index: Ints, value: Floats) -> None:

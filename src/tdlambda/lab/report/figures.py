@@ -26,10 +26,9 @@ from tdlambda.lab.report.at_best_rows import at_best
 from tdlambda.lab.report.contest import groups
 from tdlambda.lab.report.findings import findings
 from tdlambda.lab.report.observation_layout import ObservationLayout, layout
-from tdlambda.lab.report.overview import MEASURES, CellView, Overview
+from tdlambda.lab.report.overview import MEASURES, CellView, Overview, explained, measure_name
 from tdlambda.lab.report.series import series_of
 from tdlambda.lab.report.tidy_rows import BEST, Row
-from tdlambda.lab.report.wording import AXES, explained, measure_name
 
 CURVE_POINTS = 64
 SIZED = ("best", "u", "learning")
@@ -156,7 +155,7 @@ def _figures(
 def _of_errors(view: Overview, run: list[str], errors: list[Row], kept: list[int]) -> Iterator[tuple[str, Figure]]:
     """Errors at the end and in time."""
     study, axes = view.study, list(dict.fromkeys(["alpha", *view.study.grid]))
-    final = explained(study, measure_name(study, "tail"))
+    final = measure_name(study, "tail")
     own = {axis: axis for axis in axes}
     spread = "published_uncertainty" if view.by_eye else "published_std"
     full = {"series": "series", "method": "method", **own, "measure": "measure", **NUMBERS, "std": "std",
@@ -230,7 +229,7 @@ def _of_states(
 def _of_comparisons(view: Overview, run: list[str]) -> Iterator[tuple[str, Figure]]:
     """Sensitivity to parameters, paired comparisons, divergence."""
     study, log = view.study, view.positive
-    final = explained(study, measure_name(study, "tail"))
+    final = measure_name(study, "tail")
     varied, margin = tidy_rows.parameters(view), "ratio" if log else "difference"
     yield "kappa", Figure(
         "parameters", varied, ("methods", "measure", "alpha"), partial(_over_parameter, y=final, log=log),
@@ -380,6 +379,3 @@ def write_figures(
 
 def _slug(name: str) -> str:
     return re.sub(r"\W+", "-", name.lower()).strip("-")
-
-
-__all__ = ["AXES", "DrawnFigures", "Figure", "chart", "drawn", "write_figures"]

@@ -79,7 +79,7 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
 def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Read and verify a unit: its checksum, before the bytes are parsed, and that the content matches the name.
 
-    `cells` are the method's cells as returned by `Study.stored`, one per row.
+    `cells` are the method's cells as returned by `Study.stored_cells`, one per row.
     """
     try:
         table, about = _checked(path.read_bytes())
