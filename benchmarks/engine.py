@@ -21,9 +21,8 @@ import numba
 import numpy as np
 
 from tdlambda.algorithms import ETD, GTD, GTD2, HTD, TDRC, TrueOnlineETD, TrueOnlineGTD, TrueOnlineTD
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, aligned
 from tdlambda.compiled import kernel, lanewise
-from tdlambda.core.lane_memory import aligned
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.run_learners import run
 from tdlambda.features import OneHot

@@ -55,7 +55,7 @@ def made(errors: dict[str, Any], **over: Any) -> Overview:
             CellView(name, {}, some.size, found.diverged, found, found, curve, curve / 10, np.ones(21), by_seed)
         )
     n = len(study.numbers) * len(methods)
-    return replace(Overview(study, list(study.numbers), n, n, study.read_at[study.kept], cells, []), **over)
+    return replace(Overview(study, list(study.numbers), n, n, study.read_at[study.stored_points], cells, []), **over)
 
 
 def test_the_page_has_the_rows_and_the_charts_of_print(view: Overview, data: dict[str, Any]) -> None:
@@ -306,7 +306,7 @@ def test_names_cannot_get_out_of_the_data() -> None:
 
 def test_a_full_study_is_small_enough() -> None:
     study, some = td.studies.Study.load("ringworld-0.40-0.35"), np.random.default_rng(1)
-    at = study.read_at[study.kept]
+    at = study.read_at[study.stored_points]
     cells = []
     for method in study.methods:
         for settings in study.cells(method):

@@ -94,7 +94,7 @@ class Softmax(Policy):
         self.actions = self.rows = integer(actions, "actions", 1)
         self._no_point = np.zeros(0)
 
-    def given(self, action: Any) -> tuple[int, Floats]:
+    def validated(self, action: Any) -> tuple[int, Floats]:
         """The action as an integer, validated."""
         if type(action) is not int or not 0 <= action < self.actions:
             action = integer(action, "action", 0, self.actions - 1)
@@ -115,7 +115,7 @@ class Softmax(Policy):
     def log_density(self, distribution: Floats, action: Any) -> float:
         """Log π(action|s)."""
         with np.errstate(divide="ignore"):
-            return float(np.log(distribution[self.given(action)[0]]))
+            return float(np.log(distribution[self.validated(action)[0]]))
 
     def behavior(self, given: Behavior) -> Callable[[Any], Floats]:
         """Build a behaviour policy from a row of probabilities, a table [state, action] or a function."""

@@ -71,6 +71,6 @@ def trace_operator(
     """The operator of a trace coefficient, for state values or action values."""
     choice(values, "values", "state", "action")
     update = (action_update if values == "action" else state_update)(mdp, lam, pi, b, correction)
-    Z = np.eye(update.kept.size) - update.remainder()
+    Z = np.eye(update.correction.size) - update.remainder()
     shape = (mdp.n_states, mdp.n_actions) if values == "action" else (mdp.n_states,)
     return TraceOperator(Z, update.fixed_point().reshape(shape))

@@ -25,7 +25,7 @@ class Side:
     """One side of a comparison: its best cell in hindsight, out of `cells`; its name and other settings."""
 
     name: str
-    given: str
+    settings: str
     cell: CellView
     cells: list[CellView]
 
@@ -36,7 +36,7 @@ class Side:
 
     def __str__(self) -> str:
         """The name with the settings."""
-        return f"{self.name} ({self.given})" if self.given else self.name
+        return f"{self.name} ({self.settings})" if self.settings else self.name
 
 
 @dataclass(frozen=True)

@@ -118,13 +118,13 @@ def _better(view: Overview, result: Contest, measure: str) -> Answer:
         why = "a run of each pair diverged" if margin.diverged else "they have no finished run in common"
         return Answer(question, short, f"{method.name} and {rival.name} cannot be compared: {why}.")
     ends = "ends at" + " a cost of" * (word == "cost") if measure == "tail" else f"has a mean {word} of"
-    at = f"At its best ({method.given}), " if method.given else ""
+    at = f"At its best ({method.settings}), " if method.settings else ""
     apart = number(abs(margin.value)) + (" below" if margin.value < 0 else " above")
     short += f": {number(margin.value)} × its {word}" if margin.relative else f": {apart}"
     text = f"{at}{method.name} {ends} {number(method.cell.measured(measure).mean)}, "
     text += f"{number(margin.value)} × {rival.name}" if margin.relative else f"{apart} {rival.name}"
-    given = "; ".join(filter(None, [rival.given, interval(margin.low, margin.high)[2:-1]]))
-    text += (f" ({given})" if given else "") + f", better in {100 * result.compared.better:.0f} % of runs."
+    more = "; ".join(filter(None, [rival.settings, interval(margin.low, margin.high)[2:-1]]))
+    text += (f" ({more})" if more else "") + f", better in {100 * result.compared.better:.0f} % of runs."
     learners = [view.study.methods[side.cell.method].learner for side in (method, rival)]
     note = "" if learners[0] == learners[1] else f" Note that their algorithms differ: {learners[0]} and {learners[1]}."
     return Answer(question, short, text + note)

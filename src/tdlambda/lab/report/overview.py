@@ -257,7 +257,7 @@ def overview(directory: str | Path) -> Overview:
     wanted = len(study.numbers) * results["method"].n_unique()
     return Overview(
         study, sorted(results["seed"].unique().to_list()), done, wanted,
-        study.read_at[study.kept], list(_cells(study, where, results, _motions(directory, declared))),
+        study.read_at[study.stored_points], list(_cells(study, where, results, _motions(directory, declared))),
         list(_printed(study)),
     )  # fmt: skip
 
