@@ -89,7 +89,11 @@ class Front:
         dense = [term for term in self.terms if not isinstance(term, Category | Tiles)]
         self.times = times_of(dense)
         self.plan, self.memory_size = row_plan(
-            dense, self.columns, len(watched), bool(getattr(features, "constant", 0)), getattr(features, "window", 2000.0)
+            dense,
+            self.columns,
+            len(watched),
+            bool(getattr(features, "constant", 0)),
+            getattr(features, "window", 2000.0),
         )
         self.tiles_at = {term: [place[name] for name in term.of] for term in sparse if isinstance(term, Tiles)}
         self.signals = np.zeros((self.plan.signal_column.size, running.ROWS))
