@@ -36,7 +36,7 @@ _PASSES: tuple[Any, ...] = (
 )  # fmt: skip
 """What loops over numbers and arrays need: no closures, generators, context managers or array expressions."""
 _typed: dict[Any, Any] = {}
-_modules: dict[Any, int] = {}
+_refreshed: dict[Any, tuple[int, int]] = {}
 _functions: Any = BaseFunction
 _looked_up = _functions.get_call_type
 
@@ -94,16 +94,20 @@ def _get_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
 
 @contextmanager
 def settled(typing: Any, target: Any) -> Iterator[None]:
-    """Numba's contexts look for new implementations of operations only after new modules were imported.
+    """Numba's contexts look for new implementations of operations only when there may be some.
 
-    Otherwise, they do so whenever they look one up. Contexts copied from these do the same.
+    These come with imported modules, and with intrinsics, which add theirs to a registry when they are typed.
+    Otherwise, contexts would look whenever they miss one. Contexts copied from these do the same.
     """
+
+    def sizes() -> tuple[int, int]:
+        return len(sys.modules), sum(len(registry.functions) for registry in target._registries)
 
     def refreshed(refresh: Any) -> Any:
         def one() -> None:
-            if _modules.get(refresh) != len(sys.modules):
+            if _refreshed.get(refresh) != sizes():
                 refresh()
-                _modules[refresh] = len(sys.modules)
+                _refreshed[refresh] = sizes()
 
         return one
 

@@ -182,7 +182,7 @@ class Network:
     def initial(self, question: int = 0) -> Floats:
         """Initial parameters: biases 0, weights uniform within ±1/√n of a unit's n inputs, most of them set to 0.
 
-        Several questions on one network have different weights in the last layer.
+        Questions on one network have different weights in the last layer; `question` is the index of one.
         """
         rng = np.random.default_rng([self.seed, self.part] if self.part else self.seed)
         form = self.form()
