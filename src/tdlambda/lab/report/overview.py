@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
 
 from tdlambda import auto
 from tdlambda.arrays import Floats, Ints
 from tdlambda.charts.style import named, settings
+from tdlambda.charts.tidy import band, mean_over_runs
 from tdlambda.lab.report.families import by_family
 from tdlambda.lab.reproduction.cells import methods_of, table_of
 from tdlambda.lab.reproduction.published import mountaincar_figure, thesis_tables
@@ -61,14 +61,8 @@ class CellView:
         return rank(self.diverged, self.measured(measure).mean)
 
     def curve_band(self, log: bool) -> tuple[Floats, Floats]:
-        """The curve's 95 % interval, mean ± t s / √n by Student's t.
-
-        On a logarithmic axis it is mean · exp(± t s / (√n mean)), which does not reach 0.
-        """
-        half = stdtrit(max(self.n - self.diverged - 1, 1), 0.975) * self.curve_error
-        with np.errstate(all="ignore"):
-            factor = np.exp(half / self.curve)
-            return (self.curve / factor, self.curve * factor) if log else (self.curve - half, self.curve + half)
+        """The curve's 95 % interval by Student's t."""
+        return band(self.curve, self.curve_error, self.n - self.diverged, log)
 
     @property
     def alpha(self) -> float | None:
@@ -317,16 +311,12 @@ def _plain(value: Any) -> Any:
 def _cell(method: str, cell: dict[str, Any], part: pl.DataFrame, motion: Floats | None) -> CellView:
     curves = np.array(part["curve"].to_list(), dtype=np.float64)
     curves = np.where(np.isfinite(curves), curves, np.nan)
-    alive = np.isfinite(curves).sum(axis=0)
-    with np.errstate(all="ignore"):
-        mean = np.nansum(curves, axis=0) / np.where(alive > 0, alive, np.nan)
-        spread = np.sqrt(np.nansum((curves - mean) ** 2, axis=0) / np.where(alive > 1, alive - 1, np.nan))
+    mean, error, _ = mean_over_runs(curves)
     tail, area = (summary(part[name].to_numpy()) for name in MEASURES)
     alive_lambdas = part.filter(pl.col("diverged_at") < 0)["lambdas"].to_list() or part["lambdas"].to_list()
     lambdas = np.array(alive_lambdas, dtype=np.float64).mean(axis=0)
     runs = {name: part[name].to_numpy() for name in ("seed", *MEASURES)} | {"curve": curves}
     lost = int((part["diverged_at"] >= 0).sum())
-    error = spread / np.sqrt(alive)
     found_policy = _most(part.filter(pl.col("diverged_at") < 0)) if "policy" in part.columns else (None, None)
     return CellView(method, cell, part.height, lost, tail, area, mean, error, lambdas, runs, motion, *found_policy)
 

@@ -12,7 +12,7 @@ standard error (std² / n + printed std² / 240)^½.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,6 +118,16 @@ class Reproduction:
     def agree_in_print(self) -> int:
         """Number of compared cells that agree when allowing for the rounding of the printed numbers to three digits."""
         return sum(cell.agrees_in_print for cell in self.compared)
+
+    def rows(self, text: Callable[[Cell, bool], str]) -> tuple[list[str], list[list[str]]]:
+        """Names of columns, and one row for each α; `text` writes a cell, and is told whether it is the best there."""
+        columns = list(dict.fromkeys((cell.method, cell.lam) for cell in self.cells))
+        rows = []
+        for alpha in dict.fromkeys(cell.alpha for cell in self.cells):
+            line = {(cell.method, cell.lam): cell for cell in self.cells if cell.alpha == alpha}
+            best = min(line.values(), key=lambda cell: cell.mean)
+            rows.append([f"{alpha:g}", *(text(line[c], line[c] is best) for c in columns)])
+        return ["α", *(f"λ = {lam:g}" if method == "fixed" else method for method, lam in columns)], rows
 
 
 def table_named(name: str) -> str:
