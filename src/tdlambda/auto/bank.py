@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats, Ints
+from tdlambda.arrays import Array, Floats, Ints, aligned
 from tdlambda.auto import errors, expert_table, readings
 from tdlambda.auto.coordinates import ROWS as MOMENTS
 from tdlambda.auto.coordinates import SCALE
@@ -31,7 +31,6 @@ from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
 from tdlambda.auto.transition import BankMemory, ObservationColumns, TransitionColumns
 from tdlambda.compiled import entry
-from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
 from tdlambda.core.records import named
 from tdlambda.core.tables import table

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tdlambda.arrays import aligned
 from tdlambda.auto.families import linear, means
 from tdlambda.auto.families.least_squares import BLOCK, Systems
 from tdlambda.auto.families.linear import Lanes
 from tdlambda.auto.families.means import Means
 from tdlambda.auto.modules import lanes_type
-from tdlambda.core.lane_memory import aligned
 from tdlambda.core.names import words
 from tdlambda.core.records import named
 from tdlambda.core.runtime import DENSE_SIZE
