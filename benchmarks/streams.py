@@ -21,12 +21,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from engine import bound
 
 import tdlambda as td
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import WIDTH, plan
 from tdlambda.engine.trajectory import contiguous
+from tdlambda.lab.cli.benchmark import bound
 
 FEATURES, SOME = 32, 50
 

@@ -10,6 +10,7 @@ from plain_bank import GRID, PlainReadings, sparse
 
 import tdlambda as td
 from tdlambda.auto.families.linear import AGE
+from tdlambda.features.random_features import frequencies
 
 
 def stream(steps: int, states: int, seed: int, turn: int = 0) -> list[tuple[Any, ...]]:
@@ -128,7 +129,7 @@ def test_readings_are_what_plain_numpy_makes_of_the_page(cosines: int, off_polic
     terminated, truncated = rng.random(900) < 0.02, rng.random(900) < 0.02
     v = td.AutoTD(td.features.Dense(3), random_features=cosines)
     first = np.column_stack([X[:32], r[:32]])
-    plain = PlainReadings(first, v._bank.memory.readings.directions)
+    plain = PlainReadings(first, frequencies(3, cosines, 0))
     for t in range(900):
         row = (X[t], float(r[t]), X[t + 1], float(gamma[t]), float(rho[t]), bool(terminated[t]), bool(truncated[t]))
         v.update(*row)

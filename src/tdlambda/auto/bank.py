@@ -250,13 +250,10 @@ class Bank:
         n = X.shape[1]
         if not n:
             return np.zeros(len(X))
-        from tdlambda.auto.families.least_squares import add_block
-
-        add_block(q)
         leading = int(np.argmax(self.memory.mixture.weight[: len(self.systems[0].experts)]))
-        ridge = q.ridge[leading] * q.q[:n]
-        A = q.A[: n * n].reshape(n, n).T / q.weight[0] + np.diag(ridge)
-        Y = np.linalg.lstsq(A.T, X.T, rcond=None)[0]
+        ridge, ahead = q.ridge[leading] * q.q[:n], slice(q.filled[1], q.filled[0])
+        added = q.A[: n * n].reshape(n, n) + q.block[0, ahead, :n].T @ q.block[1, ahead, :n]
+        Y = np.linalg.lstsq(added / q.weight[0] + np.diag(ridge), X.T, rcond=None)[0]
         size = float(np.mean(q.w[0, 1:n] ** 2)) if self.vectors else float(s["value"]) / max(float(s["norm"]), 1e-300)
         found: Floats = np.einsum("it,it->t", Y, q.S @ Y) + ridge**2 * size @ Y**2
         return np.maximum(found, 0.0)
@@ -349,7 +346,7 @@ class Bank:
         s, weight = new["mixture.number"].view(NUMBERS)[0], new["mixture.weight"]
         steps = seen if not self.vectors or seen >= HELD else 0
         size = self.memory.mixture.visits.size
-        recent = new["mixture.recent"]
+        recent, filled = new["mixture.recent"], new["systems.filled"]
         if not (
             s["steps"] == steps
             and (weight >= 0).all()
@@ -360,7 +357,7 @@ class Bank:
             and (new["mixture.sums"][:, ENERGY::2] >= 0).all()
             and np.isin(new["mixture.absent"], (0, 1)).all()
             and ((recent >= 0) & (recent < (size or recent.shape[1]))).all()
-            and 0 <= new["systems.filled"][0] < max(1, self.memory.systems.block.shape[1])
+            and 0 <= filled.min() <= filled.max() == filled[0] < max(1, self.memory.systems.block.shape[1])
             and (new["systems.weight"] > 0).all()
         ):
             raise ValueError("state does not fit this learner: its counts, weights or discounts are not consistent")
@@ -390,7 +387,7 @@ def _first_readings(d: int, cosines: int, own: int) -> Readings:
     room = REFITS[-1] if cosines else HELD
     return Readings(
         moments=np.zeros((MOMENTS, d + 1)), past=np.zeros((room + 1, 2 * d + MORE + 2 * own)),
-        directions=frequencies(d, cosines, 0), fixed=np.zeros((2, d)), moved=np.zeros((2, d)),
+        directions=aligned(frequencies(d, cosines, 0).T / (2 * np.pi)), fixed=np.zeros((2, d)), moved=np.zeros((2, d)),
         x=aligned(np.zeros((2, d + 1 + cosines))), scratch=np.zeros(HELD), positions=np.arange(d + 1 + cosines),
         number=number,
     )  # fmt: skip
