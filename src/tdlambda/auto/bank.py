@@ -123,10 +123,10 @@ class Bank:
         given = table(columns)
         return partial(self._code("predict_rows", given, 0), self._table, given)
 
-    def asking_one(self, x: Ints, xv: Floats) -> Callable[[int], float]:
-        """Machine code that predicts at the observation in these rows, or at a state."""
+    def asking_one(self, x: Ints, xv: Floats, own: Floats) -> Callable[[int], float]:
+        """Machine code that predicts at the observation in these rows, or at a state; `own` as in `predict`."""
         each = np.empty((1, self.memory.mixture.weight.size))
-        return self.asking(ObservationColumns(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
+        return self.asking(ObservationColumns(x, xv, own, self._phi(), each, np.empty(1)))
 
     def _code(self, name: str, *examples: Any) -> Any:
         """The machine code of an entry point, compiled when it is first used."""
