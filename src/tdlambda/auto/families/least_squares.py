@@ -176,12 +176,15 @@ def learn(
             set_sum(q.block[1 + s, slot], z, heavy, z, 0.0, n)
         else:
             for j in range(x.size):
-                z[x[j]] += evidence * xv[j]
+                if x[j] < n:
+                    z[x[j]] += evidence * xv[j]
             for j in range(x.size):
-                add_row(q.A[q.start[s] + x[j] * n :], z, heavy * xv[j], 0, n)
+                if x[j] < n:
+                    add_row(q.A[q.start[s] + x[j] * n :], z, heavy * xv[j], 0, n)
             if gamma > 0.0:
                 for j in range(y.size):
-                    add_row(q.A[q.start[s] + y[j] * n :], z, -heavy * gamma * yv[j], 0, n)
+                    if y[j] < n:
+                        add_row(q.A[q.start[s] + y[j] * n :], z, -heavy * gamma * yv[j], 0, n)
         add_row(q.b[s], z, heavy * reward, 0, n)
         for i in range(n):
             z[i] *= decay * q.lam[s]
@@ -227,12 +230,11 @@ def note_spread(
         if gamma > 0.0:
             error += gamma * value(q, k, y, yv)
         square = (rho * error) ** 2
-        for i in range(min(n, x.size)):
-            if q.ordered[0] > 0:
-                add_row(q.S[i], xv, square * xv[i], 0, n)
-            else:
+        for i in range(x.size):
+            if x[i] < n:
                 for j in range(x.size):
-                    q.S[x[i], x[j]] += square * xv[i] * xv[j]
+                    if x[j] < n:
+                        q.S[x[i], x[j]] += square * xv[i] * xv[j]
 
 
 def scale(q: Systems, s: int, factor: float) -> None:
