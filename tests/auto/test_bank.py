@@ -37,7 +37,7 @@ FEATURES = {
 def test_it_is_what_plain_numpy_makes_of_the_page(features: str, seed: int) -> None:
     X = FEATURES[features]
     encoder: td.Encoder = td.features.OneHot(4) if features == "one-hot" else td.features.Table(X)
-    auto, plain = td.AutoTD(encoder), sparse(X.shape[1])
+    auto, plain = td.AutoTD(encoder), sparse(X.shape[1], 128 * (features == "any"))
     for t, row in enumerate(stream(6000, 4, seed=seed, turn=4000)):
         s, reward, after, *rest = row
         auto.update(*row)

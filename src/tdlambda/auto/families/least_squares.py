@@ -54,7 +54,9 @@ class Systems(NamedTuple):
     growth: Floats
     """1/f [S]"""
     size: Ints
-    """Number of features [S]."""
+    """Number of features used so far [S]; 0 if its experts have left."""
+    stride: Ints
+    """Largest number of features [S]."""
     start: Ints
     """Where A of each system begins in `A` [S]."""
     of: Ints
@@ -82,7 +84,7 @@ class Systems(NamedTuple):
     prior: Floats
     """Prior penalty of each expert, apart from its ridge [R]."""
     S: Floats
-    """Σ (ρ δ)² x xᵀ over the features of the first system."""
+    """Σ (ρ δ)² x xᵀ over the features of the first system, or over those with one for each observation."""
     block: Floats
     """Transitions not yet added [1 + S, BLOCK, n]: x - γ'x', then ρ z of each system; empty if none is LARGE."""
     filled: Ints
@@ -158,12 +160,12 @@ def learn(
         else:
             for j in range(x.size):
                 if x[j] < n:
-                    at = q.start[s] + x[j] * n
+                    at = q.start[s] + x[j] * q.stride[s]
                     add_row(q.A[at : at + n], z, heavy * xv[j], 0, n)
             if gamma > 0.0:
                 for j in range(y.size):
                     if y[j] < n:
-                        at = q.start[s] + y[j] * n
+                        at = q.start[s] + y[j] * q.stride[s]
                         add_row(q.A[at : at + n], z, -heavy * gamma * yv[j], 0, n)
         for i in range(n):
             z[i] *= decay * q.lam[s]
@@ -185,7 +187,7 @@ def add_block(q: Systems) -> None:
         n = q.size[s]
         if n >= LARGE and q.block.shape[2] > 0:
             for j in range(n):
-                at = q.start[s] + j * n
+                at = q.start[s] + j * q.stride[s]
                 row = q.A[at : at + n]
                 for k in range(q.filled[0]):
                     add_row(row, q.block[1 + s, k], q.block[0, k, j], 0, n)
@@ -198,7 +200,7 @@ def note_spread(
     """Add (ρ δ)² x xᵀ, with the TD error δ of an expert with λ = 0 and a ridge of 1 or more."""
     n = q.S.shape[0]
     if n > 0:
-        w, error = q.w[0 if q.ordered[0] > 0 else 2], reward
+        w, error = q.w[spread_expert(q)], reward
         for j in range(x.size):
             error -= xv[j] * w[x[j]]
         if gamma > 0.0:
@@ -212,13 +214,23 @@ def note_spread(
                         q.S[x[i], x[j]] += error * error * xv[i] * xv[j]
 
 
+def spread_expert(q: Systems) -> int:
+    """An expert with λ = 0 and a ridge of 1 or more, on all features of S as long as there is one."""
+    k = 0 if q.ordered[0] > 0 else 2
+    if q.size[q.of[q.of.size - 1]] == 0:
+        return k
+    while q.leading[k] < q.S.shape[0]:
+        k += 1
+    return k if q.ordered[0] > 0 or q.leading[2] == q.leading[k] else k + 2
+
+
 def scale(q: Systems, s: int, factor: float) -> None:
     """Multiply A and b of a system."""
     n = q.size[s]
     add_block(q)
     for i in range(n):
         q.b[s, i] *= factor
-    for i in range(q.start[s], q.start[s] + n * n):
+    for i in range(q.start[s], q.start[s] + n * q.stride[s]):
         q.A[i] *= factor
 
 
@@ -253,12 +265,12 @@ def solve(q: Systems, s: int, fallback: float) -> None:
             ridge = q.ridge[at] * q.weight[s]
             for j in range(n):
                 for i in range(n):
-                    L[i, j] = q.A[start + j * n + i]
+                    L[i, j] = q.A[start + j * q.stride[s] + i]
             for i in range(n):
                 L[i, i] += ridge * q.q[i]
             good = factorised(L, n)
             for k in range(at, last + 1):
-                good = good and substituted(L, q.b[s], q.w[k], q.leading[k])
+                good = good and substituted(L, q.b[s], q.w[k], min(n, q.leading[k]))
             if not good:
                 for k in range(at, last + 1):
                     for i in range(n):
