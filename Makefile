@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 run: $(READY)            ## write out/report.html: a reproduced table, AutoTD, and a real data stream
 	@echo "About two minutes; the first run compiles for some of them"
-	@$(BIN)/tdlambda demo --out out/report.html
+	@$(BIN)/python examples/demo/demo.py --out out/report.html
 	@echo "Next: README.md, docs/, .venv/bin/tdlambda run --list"
 
 test:                    ## everything CI runs

@@ -136,7 +136,7 @@ def test_the_command_says_in_one_line_what_it_lacks(tmp_path: Path) -> None:
 def test_commands_say_it_too(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     monkeypatch.chdir(tmp_path)
-    for command, who in ((["run", "frozenlake"], "studies"), (["report", "."], "pages"), (["demo"], "pages")):
+    for command, who in ((["run", "frozenlake"], "studies"), (["report", "."], "pages")):
         with pytest.raises(SystemExit, match="2"):
             main(command)
         assert capsys.readouterr().err == f'error: {who} need polars: pip install "tdlambda[studies]"\n'

@@ -13,8 +13,6 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = [ROOT / name for name in ("tools", "experiments", "benchmarks", "docs")]
 FILES = [file for folder in FOLDERS for file in sorted(folder.rglob("*.py"))]
 SCRIPTS = [str(file.relative_to(ROOT)) for file in FILES if '__name__ == "__main__"' in file.read_text("utf-8")]
-BY_TYPER = "benchmarks/engine.py"
-"""Its help is that of `tdlambda bench`."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -31,10 +29,9 @@ def test_help(script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert end.value.code == 0
     said = capsys.readouterr().out
     about = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
-    if script != BY_TYPER:
-        usage, _, rest = said.partition("\n\n")
-        assert usage.startswith("usage: ")
-        assert rest.split()[:5] == about.split()[:5]
+    usage, _, rest = said.partition("\n\n")
+    assert usage.startswith("usage: ")
+    assert rest.split()[:5] == about.split()[:5]
 
 
 @pytest.mark.interpreted

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats, Ints
+from tdlambda.arrays import Array, Floats, Ints, aligned
 from tdlambda.auto import errors, expert_table, readings
 from tdlambda.auto.coordinates import ROWS as MOMENTS
 from tdlambda.auto.coordinates import SCALE
@@ -32,7 +32,6 @@ from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
 from tdlambda.auto.transition import BankMemory, ObservationColumns, TransitionColumns
 from tdlambda.compiled import entry
-from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
 from tdlambda.core.records import named
 from tdlambda.core.tables import table
@@ -272,14 +271,13 @@ class Bank:
         n = X.shape[1]
         if not n:
             return np.zeros(len(X))
-        from tdlambda.auto.families.least_squares import add_block
-
-        add_block(q)
-        k = self._leading
+        k, ahead = self._leading, slice(q.filled[1], q.filled[0])
         system, ridge = q.of[k], q.ridge[k] * q.q[:n]
         stride = q.stride[system]
-        A = q.A[q.start[system] :][: n * stride].reshape(n, stride).T[:n] / q.weight[system] + np.diag(ridge)
-        Y = np.linalg.lstsq(A.T, X.T, rcond=None)[0]
+        A = q.A[q.start[system] :][: n * stride].reshape(n, stride)[:, :n]
+        if self.vectors:
+            A = A + q.block[0, ahead, :n].T @ q.block[1, ahead, :n]
+        Y = np.linalg.lstsq(A / q.weight[system] + np.diag(ridge), X.T, rcond=None)[0]
         size = float(np.mean(q.w[0, 1:n] ** 2)) if self.vectors else float(s["value"]) / max(float(s["norm"]), 1e-300)
         found: Floats = np.einsum("it,it->t", Y, q.S[:n, :n] @ Y) + ridge**2 * size @ Y**2
         return np.maximum(found, 0.0)
@@ -372,7 +370,7 @@ class Bank:
                 raise ValueError("state: the counts of the learners are not consistent")
         s, weight = new["mixture.number"].view(NUMBERS)[0], new["mixture.weight"]
         steps = seen if not self.vectors or seen >= HELD else 0
-        size, recent = 0 if self.vectors else self.size, new["mixture.recent"]
+        size, recent, filled = 0 if self.vectors else self.size, new["mixture.recent"], new["systems.filled"]
         n, known = new["systems.size"], new["observations.count"][0]
         if not (
             s["steps"] == steps
@@ -384,7 +382,7 @@ class Bank:
             and (new["mixture.sums"][:, ENERGY::2] >= 0).all()
             and np.isin(new["mixture.absent"], (0, 1)).all()
             and ((recent >= 0) & (recent < (size or recent.shape[1]))).all()
-            and 0 <= new["systems.filled"][0] < max(1, self.memory.systems.block.shape[1])
+            and 0 <= filled.min() <= filled.max() == filled[0] < max(1, self.memory.systems.block.shape[1])
             and (new["systems.weight"] > 0).all()
             and 0 <= known <= 1 + OBSERVATIONS
             and ((n >= 0) & (n <= self.memory.systems.stride)).all()
@@ -416,7 +414,7 @@ def _first_readings(d: int, cosines: int, own: int) -> Readings:
     room = REFITS[-1] if cosines else HELD
     return Readings(
         moments=np.zeros((MOMENTS, d + 1)), past=np.zeros((room + 1, 2 * d + MORE + 2 * own)),
-        directions=frequencies(d, cosines, 0), fixed=np.zeros((2, d)), moved=np.zeros((2, d)),
+        directions=aligned(frequencies(d, cosines, 0).T / (2 * np.pi)), fixed=np.zeros((2, d)), moved=np.zeros((2, d)),
         x=aligned(np.zeros((2, d + 1 + cosines))), scratch=np.zeros(HELD), positions=np.arange(d + 1 + cosines),
         number=number,
     )  # fmt: skip

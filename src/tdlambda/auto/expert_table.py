@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tdlambda.arrays import aligned
 from tdlambda.auto.families import linear, means
-from tdlambda.auto.families.least_squares import BLOCK, LARGE, Systems
+from tdlambda.auto.families.least_squares import BLOCK, Systems
 from tdlambda.auto.families.linear import Lanes
 from tdlambda.auto.families.means import Means
 from tdlambda.auto.families.observations import OBSERVATIONS, Observations
 from tdlambda.auto.modules import lanes_type
-from tdlambda.core.lane_memory import aligned
 from tdlambda.core.names import words
 from tdlambda.core.records import named
 from tdlambda.core.runtime import DENSE_SIZE
@@ -88,7 +88,6 @@ def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
     experts = [(k, leading, ridge) for k, s in enumerate(every) for leading, ridge, _ in s.experts]
     of, leading, ridge = np.array(experts, dtype=np.float64).reshape(-1, 3).T
     sizes = np.array([s.size for s in every], dtype=np.int64)
-    block = (1 + S, BLOCK, n) if ordered and n >= LARGE else (0, 0, 0)
     first = (every[0].size if ordered else n) if every else 0
     q = np.ones(features)
     q[:1] = 0.0 if ordered else 1.0
@@ -100,8 +99,8 @@ def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
         z=aligned(np.zeros((S, n))), A=aligned(np.zeros(int((sizes**2).sum()))), b=aligned(np.zeros((S, n))),
         w=aligned(np.zeros((len(experts), n))), q=q,
         prior=np.array([prior[0] for s in every for _, _, prior in s.experts]),
-        S=np.zeros((first, first)), block=aligned(np.zeros(block)),
-        filled=np.zeros(1, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
+        S=np.zeros((first, first)), block=aligned(np.zeros((1 + S, BLOCK * ordered, n))),
+        filled=np.zeros(1 + S, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
     )  # fmt: skip
 
 

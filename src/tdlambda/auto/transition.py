@@ -281,7 +281,7 @@ def end_of_episode(m: Any, lanes: bool) -> None:
 def learn_vector_of(m: Any, row: Floats, lanes: bool) -> None:
     """Learn from one transition between vectors of readings, given as a row of `past`."""
     f, q, own = m.readings, m.systems, m.mixture.own.shape[1]
-    d, s, has_cosines = f.moments.shape[1] - 1, f.number[0], f.directions.shape[0] > 0
+    d, s, has_cosines = f.moments.shape[1] - 1, f.number[0], f.directions.shape[1] > 0
     reward = observe_row(f, row)
     if s.steps >= s.rebase:
         s.rebase *= 2.0

@@ -14,8 +14,6 @@ from typer.core import TyperGroup
 import tdlambda
 from tdlambda.extras import MissingExtraError
 from tdlambda.lab.cli.audit import audit
-from tdlambda.lab.cli.bench import bench
-from tdlambda.lab.cli.demo import demo
 from tdlambda.lab.cli.doctor import doctor
 from tdlambda.lab.cli.export import export
 from tdlambda.lab.cli.report import report
@@ -51,7 +49,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, tasks, solve, show, run, watch, reproduce, report, stream, audit, export, bench, doctor):
+for command in (tasks, solve, show, run, watch, reproduce, report, stream, audit, export, doctor):
     app.command()(command)
 
 

@@ -10,7 +10,6 @@ from scipy.special import stdtrit
 from tdlambda.charts.style import colour
 from tdlambda.lab.report.overview import CellView, Overview
 from tdlambda.lab.report.tidy_rows import Row
-from tdlambda.lab.report.wording import settings_of
 from tdlambda.lab.reproduction.cells import tuning_seeds
 from tdlambda.lab.studies.statistics import choose, hindsight
 
@@ -33,7 +32,7 @@ def at_best(view: Overview, methods: Sequence[str], measure: str, kept: Sequence
         with np.errstate(all="ignore"):
             factor = np.exp(half / mean)
         low, high = (mean / factor, mean * factor) if view.positive else (mean - half, mean + half)
-        said = [f"{view.named(name)}: {settings_of(best)}".removesuffix(": ")]
+        said = [f"{view.named(name)}: {best.described()}".removesuffix(": ")]
         said += [f"{lost} of {len(seeds)} runs diverged"] * bool(lost) + ["chosen in hindsight"] * (not apart)
         look = {"series": ", ".join(said), "method": name, "colour": colour(name, list(view.study.methods))}
         rows += [

@@ -228,7 +228,7 @@ class _Runs:
 
 def one_point_early(curve: Floats, study: Study) -> Floats:
     """The point before each point of the tail [curve, point]; the first is interpolated if it was not stored."""
-    n, kept = study.tail_points, study.read_at[study.kept]
+    n, kept = study.tail_points, study.read_at[study.stored_points]
     at = np.interp(np.concatenate([[0], study.read_at])[-n - 1], kept, np.arange(len(kept)))
     low, high = int(np.floor(at)), int(np.ceil(at))
     with np.errstate(invalid="ignore"):

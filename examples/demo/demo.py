@@ -1,21 +1,28 @@
-"""The three figures of `tdlambda demo`: a published table reproduced, today's methods, and a real data stream."""
+"""A page of three figures: a published table reproduced, today's methods, and a real data stream.
+
+    python examples/demo/demo.py [--out out/report.html] [--results results]
+
+It takes about two minutes; when it is interrupted, the same command resumes it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any
+import argparse
+import sys
+from pathlib import Path
 
 import numpy as np
 
+import tdlambda as td
 from tdlambda import charts
 from tdlambda.arrays import Floats
 from tdlambda.auto import AutoTD
+from tdlambda.charts.style import number
 from tdlambda.features import Dense
 from tdlambda.lab.report.figures import drawn
 from tdlambda.lab.report.findings import agreement
 from tdlambda.lab.report.overview import Overview
-from tdlambda.lab.report.wording import number
+from tdlambda.lab.report.page import Picture, load, page
 from tdlambda.lab.studies.study import Study
 
 SIZE = (300, 250)
@@ -24,15 +31,6 @@ GAMMA = 0.9
 """Discount of future temperatures; the horizon 1 / (1 - γ) is ten hours."""
 SHOWN = slice(6600, 6600 + 7 * 24)
 """Hours shown: a week of October."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """One figure of the demonstration."""
-
-    title: str
-    text: str
-    chart: Any
 
 
 def studies() -> tuple[Study, Study]:
@@ -69,7 +67,7 @@ def today(view: Overview) -> Picture:
 
 def temperatures() -> Floats:
     """The hourly temperatures of Seattle in 2010, in °C."""
-    text = files("tdlambda.lab.report").joinpath("assets/seattle-temperatures.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("seattle-temperatures.txt").read_text(encoding="utf-8")
     fahrenheit = [float(word) for line in text.splitlines() if not line.startswith("#") for word in line.split()]
     return (np.array(fahrenheit) - 32) / 1.8
 
@@ -112,3 +110,32 @@ def stream() -> Picture:
     return Picture(
         "A real data stream, predicted online", text, charts.predictions(rows, "day of the year", "°C", SIZE)
     )
+
+
+def main() -> None:
+    """Run the studies, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("out/report.html"), help="file to write the page to")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="directory for the results of the runs")
+    chosen = parser.parse_args()
+    pictures, directories = [], []
+    for study, picture in zip(studies(), (thesis, today), strict=True):
+        directories.append(chosen.results / study.name)
+        try:
+            td.studies.run_study(study, directories[-1])
+        except td.Interrupted as stopped:
+            print(f"interrupted: {stopped}; the same command resumes the run", file=sys.stderr)
+            sys.exit(130)
+        ((view,), _) = load(directories[-1:])
+        pictures.append(picture(view))
+        print(f"{pictures[-1].title}. {pictures[-1].text}")
+    pictures.append(stream())
+    print(f"{pictures[-1].title}. {pictures[-1].text}")
+    views, manifests = load(directories[::-1])
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(page(*views, manifests=manifests, opening=pictures), encoding="utf-8")
+    print(f"Wrote {chosen.out}, {chosen.out.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
