@@ -193,7 +193,12 @@ class Layers:
             slices = [f"{r}[at_ + {u} * n_ : at_ + {u + 1} * n_]" for u in range(len(by)) for r in rows]
             call = f"{own}_{len(by)}({', '.join([v, *by, *slices, *numbers, *bound])})"
             added = [*(f"{s} += {s}_" for s in sums), *(["within_ &= kept_"] if within else [])]
-            return [f"n_ = {v}.size", f"{results.replace('within_', 'kept_')} = {call}", *added, f"at_ += {len(by)} * n_"]
+            return [
+                f"n_ = {v}.size",
+                f"{results.replace('within_', 'kept_')} = {call}",
+                *added,
+                f"at_ += {len(by)} * n_",
+            ]
 
         lines = [*(f"{n} = real_({n})" for n in [*numbers, *bound]), *(f"{s} = 0.0" for s in sums)]
         lines += [*(["within_ = True"] if within else []), "at_ = 0"]
