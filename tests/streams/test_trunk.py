@@ -171,6 +171,17 @@ def test_as_every_horde(tmp_path: Path) -> None:
 
 
 @pytest.mark.interpreted
+def test_a_file_with_columns_that_no_question_asks_about(tmp_path: Path) -> None:
+    data, asked = rows(90) | {"c": np.arange(90.0) % 5, "d": np.arange(90.0)}, {"a": QUESTIONS["a"]}
+    features: Any
+    for features in (td.Network(4, (5,)), td.features.Dense(4)):
+        horde = td.Horde(features, asked, lambda x: td.TD(x, td.steps.Intentional(0.1), 0.8))
+        one = horde.learn({name: column[:40] for name, column in data.items()})
+        one.save(tmp_path / "one")
+        assert td.load(tmp_path / "one").learn(data, skip=40).predict() == one.learn(data, skip=40).predict()
+
+
+@pytest.mark.interpreted
 def test_streams_windows_and_intervals(tmp_path: Path) -> None:
     """Fleets with shared and with separate learners, a question about a window, and intervals."""
     n = 60

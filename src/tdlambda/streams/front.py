@@ -79,8 +79,8 @@ class Front:
         self.features = features
         self.terms = features.terms if isinstance(features, Columns) else ()
         read = {name: None for term in self.terms for name in term.columns}
-        watched = list(dict.fromkeys([*read, *watched]))
-        self.columns: list[Name] = list(dict.fromkeys([*watched, *observed]))
+        self.watched: list[Name] = list(dict.fromkeys([*read, *watched]))
+        self.columns: list[Name] = list(dict.fromkeys([*self.watched, *observed]))
         seen = set(observed)
         self.needed = np.array([name in read or name in seen for name in self.columns], dtype=bool)
         place = {name: i for i, name in enumerate(self.columns)}
@@ -91,7 +91,7 @@ class Front:
         self.plan, self.memory_size = row_plan(
             dense,
             self.columns,
-            len(watched),
+            len(self.watched),
             bool(getattr(features, "constant", 0)),
             getattr(features, "window", 2000.0),
         )

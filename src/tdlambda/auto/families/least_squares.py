@@ -54,7 +54,9 @@ class Systems(NamedTuple):
     growth: Floats
     """1/f [S]"""
     size: Ints
-    """Number of features [S]."""
+    """Number of features used so far [S]; 0 if its experts have left."""
+    stride: Ints
+    """Largest number of features [S]."""
     start: Ints
     """Where A of each system begins in `A` [S]."""
     of: Ints
@@ -82,7 +84,7 @@ class Systems(NamedTuple):
     prior: Floats
     """Prior penalty of each expert, apart from its ridge [R]."""
     S: Floats
-    """Σ (ρ δ)² x xᵀ over the features of the first system."""
+    """Σ (ρ δ)² x xᵀ over the features of the first system, or over those with one for each observation."""
     block: Floats
     """Transitions to be added to A [1 + S, BLOCK, n]: x - γ'x', then ρ z of each system; empty if not ordered."""
     filled: Ints
@@ -176,12 +178,15 @@ def learn(
             set_sum(q.block[1 + s, slot], z, heavy, z, 0.0, n)
         else:
             for j in range(x.size):
-                z[x[j]] += evidence * xv[j]
+                if x[j] < n:
+                    z[x[j]] += evidence * xv[j]
             for j in range(x.size):
-                add_row(q.A[q.start[s] + x[j] * n :], z, heavy * xv[j], 0, n)
+                if x[j] < n:
+                    add_row(q.A[q.start[s] + x[j] * q.stride[s] :], z, heavy * xv[j], 0, n)
             if gamma > 0.0:
                 for j in range(y.size):
-                    add_row(q.A[q.start[s] + y[j] * n :], z, -heavy * gamma * yv[j], 0, n)
+                    if y[j] < n:
+                        add_row(q.A[q.start[s] + y[j] * q.stride[s] :], z, -heavy * gamma * yv[j], 0, n)
         add_row(q.b[s], z, heavy * reward, 0, n)
         for i in range(n):
             z[i] *= decay * q.lam[s]
@@ -205,7 +210,7 @@ def add_block(q: Systems, s: int) -> None:
     n, end = q.size[s], q.filled[0]
     if end > q.filled[1 + s]:
         for j in range(n):
-            at, k = q.start[s] + j * n, q.filled[1 + s]
+            at, k = q.start[s] + j * q.stride[s], q.filled[1 + s]
             row = q.A[at : at + n]
             while k + 4 <= end:
                 add_rows(row, q.block[1 + s], q.block[0], k, j, n)
@@ -222,17 +227,28 @@ def note_spread(
     """Add (ρ δ)² x xᵀ, with the TD error δ of an expert with λ = 0 and a ridge of 1 or more."""
     n = q.S.shape[0]
     if n > 0:
-        k = 0 if q.ordered[0] > 0 else 2
+        k = spread_expert(q)
         error = reward - value(q, k, x, xv)
         if gamma > 0.0:
             error += gamma * value(q, k, y, yv)
         square = (rho * error) ** 2
-        for i in range(min(n, x.size)):
-            if q.ordered[0] > 0:
+        for i in range(x.size):
+            if q.ordered[0] > 0 and i < n:
                 add_row(q.S[i], xv, square * xv[i], 0, n)
-            else:
+            elif x[i] < n and q.ordered[0] == 0:
                 for j in range(x.size):
-                    q.S[x[i], x[j]] += square * xv[i] * xv[j]
+                    if x[j] < n:
+                        q.S[x[i], x[j]] += square * xv[i] * xv[j]
+
+
+def spread_expert(q: Systems) -> int:
+    """An expert with λ = 0 and a ridge of 1 or more, on all features of S as long as there is one."""
+    k = 0 if q.ordered[0] > 0 else 2
+    if q.size[q.of[q.of.size - 1]] == 0:
+        return k
+    while q.leading[k] < q.S.shape[0]:
+        k += 1
+    return k if q.ordered[0] > 0 or q.leading[2] == q.leading[k] else k + 2
 
 
 def scale(q: Systems, s: int, factor: float) -> None:
@@ -241,7 +257,7 @@ def scale(q: Systems, s: int, factor: float) -> None:
     add_block(q, s)
     for i in range(n):
         q.b[s, i] *= factor
-    for i in range(q.start[s], q.start[s] + n * n):
+    for i in range(q.start[s], q.start[s] + n * q.stride[s]):
         q.A[i] *= factor
 
 
@@ -268,7 +284,7 @@ def solve(q: Systems, s: int, fallback: float) -> None:
     """Compute the weights of the experts of a system; without a solution, an unpenalised constant gets `fallback`."""
     n, L, at = q.size[s], q.scratch, 0
     add_block(q, s)
-    A = q.A[q.start[s] : q.start[s] + n * n]
+    A = q.A[q.start[s] :]
     while at < q.of.size:
         last = at
         if q.of[at] == s:
@@ -276,11 +292,11 @@ def solve(q: Systems, s: int, fallback: float) -> None:
                 last += 1
             for i in range(n):
                 for j in range(n):
-                    L[i, j] = A[i * n + j]
+                    L[i, j] = A[i * q.stride[s] + j]
                 L[i, i] += q.ridge[at] * q.weight[s] * q.q[i]
             good = factorised(L, n)
             for k in range(at, last + 1):
-                good = good and substituted(L, q.b[s], q.w[k], q.leading[k])
+                good = good and substituted(L, q.b[s], q.w[k], min(n, q.leading[k]))
             if not good:
                 for k in range(at, last + 1):
                     for i in range(n):
