@@ -130,7 +130,6 @@ class Algorithm(ModelLearner, declare.AlgorithmDeclaration, base=True):
     """
 
     takes_adaptive = takes_networks = True
-    features: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
         """List every parameter in the signature of the class."""

@@ -17,7 +17,7 @@ from tdlambda.core.names import words
 from tdlambda.core.network_memory import AVERAGE, NetworkMemory, heads_layout, network_layout
 from tdlambda.core.program import ANY_VECTOR, at_first_call, bound, learner_module, network_module
 from tdlambda.core.schedules import network as on_network
-from tdlambda.features import Encoder, Network
+from tdlambda.features import Network
 from tdlambda.features.network import NetworkForm
 from tdlambda.learners.centering import ETA
 from tdlambda.learners.learner import Learner
@@ -54,6 +54,7 @@ class ModelLearner(Learner, base=True):
     A subclass's constructor sets what is listed here, then calls `_allocate`.
     """
 
+    features: Any
     alpha: Alpha
     centering: float | None
     correction: TraceCorrection
@@ -61,7 +62,7 @@ class ModelLearner(Learner, base=True):
     bound: float
     dtype: str
     fixed_lam: float | None
-    lam_features: Encoder
+    lam_features: Any
     model: Model
     memory: Memory
     _declaration: type[declare.AlgorithmDeclaration]
@@ -149,7 +150,7 @@ class ModelLearner(Learner, base=True):
     @property
     def _declared(self) -> type[declare.AlgorithmDeclaration]:
         """The declaration of the algorithm itself, without adaptive step sizes and centring."""
-        return type(self)
+        return type(self)  # type: ignore[return-value]  # a subclass is a declaration too
 
     @property
     def learned_rule(self) -> Rule | None:
