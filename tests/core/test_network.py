@@ -212,7 +212,7 @@ def test_finite_differences() -> None:
 
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
 def test_contract_of_learners(dtype: Any) -> None:
-    td.check_learner(lambda: td.TD(td.Network(3, (8,), dtype=dtype), td.steps.Intentional(0.1), 0.8))
+    td.check_learner(lambda: td.TD(td.Network(3, (8, 8), dtype=dtype), td.steps.IntentionalRMS(0.1), 0.8))
 
 
 @pytest.mark.interpreted
