@@ -127,6 +127,23 @@ def test_machines_that_share_learners_are_as_good_as_their_last_day() -> None:
         assert abs(ahead - level) < 0.4 * level
 
 
+@pytest.mark.parametrize("question", [td.Question("flow", gamma=0.8, average=True), td.Question("flow", steps=5)])
+def test_intervals_are_those_of_each_machine(question: td.Question) -> None:
+    """Machines that share learners, one of them a hundred times as noisy; rows in one chunk and one by one."""
+    rng, noise = np.random.default_rng(2), {"A": 0.01, "B": 1.0}
+    fleet = [{"machine": m, "flow": 10 + s * rng.normal()} for _ in range(500) for m, s in noise.items()]
+    whole = td.Horde(FEW, {"q": question}, by="machine", intervals=True).learn(iter(fleet))
+    one = td.Horde(FEW, {"q": question}, by="machine", intervals=True)
+    for row in fleet:
+        one.update(row)
+    widths = {m: float(np.diff(whole.interval(by=m)["q"])[0]) for m in noise}
+    assert 0 < 20 * widths["A"] < widths["B"]
+    assert {m: one.interval(by=m) for m in noise} == {m: whole.interval(by=m) for m in noise}
+    short = [{"machine": k // 25, "flow": 10 + rng.normal()} for k in range(1000)]  # too few for errors of their own
+    low, high = td.Horde(FEW, {"q": question}, by="machine", intervals=True).learn(iter(short)).interval()["q"]
+    assert 0 < high - low < np.inf
+
+
 def test_what_is_wrong_is_said() -> None:
     horde = td.Horde(FEW, asked(), lane, by="machine").learn(iter(rows(50)))
     with pytest.raises(ValueError, match="the stream 'D' has no row yet; streams are '"):
