@@ -49,15 +49,19 @@ def test_separate_learners_are_those_of_separate_hordes(learner: Any) -> None:
 def test_shared_learners_keep_the_traces_of_each_stream() -> None:
     """TD(λ) with one weight vector and a trace for each machine, in plain NumPy."""
     alpha, lam, gamma = 0.02, 0.9, 0.8
-    small = [row | {"flow": row["flow"] / 50} for row in rows(60)]
-    question = {"flow": td.Question("flow", gamma=gamma)}
+    small = [row | {"flow": row["flow"] / 50, "y": row["flow"] / 50} for row in rows(60)]
+    for k in (40, 41, 90):
+        small[k]["y"] = np.nan  # the step to this row is skipped, and the traces of its machine are reset
+    question = {"flow": td.Question("y", gamma=gamma)}
     horde = td.Horde(
         td.features.Dense(1), question, lambda x: td.TD(x, alpha, lam), by="machine", observed=["flow"]
     ).learn(iter(small))
     w, trace, last = 0.0, dict.fromkeys(LEVELS, 0.0), dict.fromkeys(LEVELS, np.nan)
     for row in small:
         machine, x = row["machine"], row["flow"]
-        if last[machine] == last[machine]:
+        if row["y"] != row["y"]:
+            trace[machine] = 0.0
+        elif last[machine] == last[machine]:
             before = last[machine]
             trace[machine] = gamma * lam * trace[machine] + before
             w += alpha * (x + gamma * w * x - w * before) * trace[machine]
@@ -142,6 +146,14 @@ def test_intervals_are_those_of_each_machine(question: td.Question) -> None:
     short = [{"machine": k // 25, "flow": 10 + rng.normal()} for k in range(1000)]  # too few for errors of their own
     low, high = td.Horde(FEW, {"q": question}, by="machine", intervals=True).learn(iter(short)).interval()["q"]
     assert 0 < high - low < np.inf
+
+
+def test_columns_of_text_leave_a_fleet_its_naive_forecasts() -> None:
+    """With dates and three columns of text there are more than 64 features."""
+    hour = np.datetime64("2025-01-01T00") + np.arange(200)
+    some = [row | {"site": "a", "note": f"n{k % 20}", "date": hour[k // 3]} for k, row in enumerate(rows(60))]
+    horde = td.Horde(None, asked(), by="machine").learn(iter(some))
+    assert all("running mean" in one.expert_weights() for one in horde.learners.values())  # type: ignore[attr-defined]
 
 
 def test_what_is_wrong_is_said() -> None:

@@ -20,7 +20,7 @@ from tdlambda.showing import visible
 from tdlambda.streams.batch import LARGEST, Batch
 
 FEW = 64
-"""Up to this many features, categories and tiles are encoded as dense vectors."""
+"""Up to this many features, categories and tiles are encoded as dense vectors; categories also for AutoTD."""
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {STUCK_FOR} times or more",
@@ -118,7 +118,7 @@ class Front:
         self.names = [name for term in dense if not isinstance(term, Cosines) for name in term.names]
         self.names += ["constant"] * f.constant + last
         self.names += [name for term in sparse for name in term.names]
-        self.dense = not sparse or f.size <= FEW
+        self.dense = not sparse or f.size <= FEW or (as_is and not self.tiles_at)
         active = f.size - sum(term.size for term in sparse)
         active += sum(term.tilings if isinstance(term, Tiles) else 1 for term in sparse)
         self.encoder = Dense(f.size) if self.dense else Encoded(f.size, active)
