@@ -156,6 +156,17 @@ def test_columns_of_text_leave_a_fleet_its_naive_forecasts() -> None:
     assert all("running mean" in one.expert_weights() for one in horde.learners.values())  # type: ignore[attr-defined]
 
 
+def test_alarms_name_the_machine(tmp_path: Path) -> None:
+    some = rows(300)
+    some[700]["flow"] = 1e6
+    horde = td.Horde(FEW, asked(), lane, by="machine").learn(iter(some))
+    assert [str(alarm) for alarm in horde.alarms] == [
+        f"row 700, {some[700]['machine']}, flow: a reading far outside its range"
+    ]
+    horde.save(tmp_path / "fleet")
+    assert td.load(tmp_path / "fleet").alarms == horde.alarms
+
+
 def test_what_is_wrong_is_said() -> None:
     horde = td.Horde(FEW, asked(), lane, by="machine").learn(iter(rows(50)))
     with pytest.raises(ValueError, match="the stream 'D' has no row yet; streams are '"):

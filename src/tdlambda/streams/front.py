@@ -31,22 +31,28 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Alarm:
-    """An anomaly: its row, its column or question, and its kind."""
+    """An anomaly: its row, its column or question, its kind, and the stream of its row, such as a machine."""
 
     row: int
     name: Name
     kind: str
+    stream: Any = None
+
+    @property
+    def where(self) -> str:
+        """Its stream, if there are several, and its name."""
+        return f"{self.name}" if self.stream is None else f"{self.stream}, {self.name}"
 
     def __str__(self) -> str:
         """The anomaly as a phrase, with its row and name."""
-        return visible(f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}")
+        return visible(f"row {self.row:,}, {self.where}: {_WORDS[self.kind]}")
 
 
 def summarised(alarms: Iterable[Alarm]) -> list[str]:
-    """One line for each column and kind, the kinds that matter most and the most frequent first."""
-    groups: dict[tuple[Name, str], list[int]] = {}
+    """One line for each column and kind of a stream, the kinds that matter most and the most frequent first."""
+    groups: dict[tuple[str, str], list[int]] = {}
     for alarm in alarms:
-        groups.setdefault((alarm.name, alarm.kind), []).append(alarm.row)
+        groups.setdefault((alarm.where, alarm.kind), []).append(alarm.row)
     kinds = list(_WORDS)[::-1]
     order = sorted(groups, key=lambda group: (kinds.index(group[1]), -len(groups[group])))
     lines = []

@@ -64,8 +64,8 @@ def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
         "schema": [[name, kind] for name, kind in state.schema.kinds.items()],
         "rows": state.rows, "stream": _cell(state.stream), "loaded": _cell(state.loaded),
         "streams": [_cell(key) for key in state.places], "places": places, "crews": crews,
-        "alarms": [[alarm.row, alarm.name, alarm.kind] for alarm in state.alarms], "alarm_count": state.alarm_count,
-        "quality": state.quality.to_dict(),
+        "alarms": [[alarm.row, alarm.name, alarm.kind, _cell(alarm.stream)] for alarm in state.alarms],
+        "alarm_count": state.alarm_count, "quality": state.quality.to_dict(),
     }  # fmt: skip
     return {"horde": 2, "params": params}, arrays
 
@@ -162,7 +162,7 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
         places[key] = _place_of(given, _under(arrays, f"place.{i}."), front, schema)
     fleet = following.by is not None and p["share"]
     crews = {key: _crew_of(given, f"crew.{i}", front, arrays, n) for i, (key, given) in enumerate(p["crews"])}
-    alarms = tuple(Alarm(int(row), name, str(what)) for row, name, what in p["alarms"])
+    alarms = tuple(Alarm(int(row), name, str(what), key) for row, name, what, key in p["alarms"])
     scales = _scales_of(arrays, places, n) if p["intervals"] else Scales(*np.ones((2, n), dtype=np.int64))
     if not places or (set(crews) != {None} if fleet or following.by is None else set(crews) != set(places)):
         raise ValueError("its learners do not match its streams")

@@ -255,7 +255,8 @@ class Taker:
 
         def finish(lost: list[Loss], episodes: dict[Any, dict[int, Any]]) -> State:
             names = list(self.questions)
-            said = [*alarms, *(Alarm(int(number[i]), names[q], "diverged") for i, q in lost)]
+            said = [replace(alarm, stream=links.keys[alarm.row - batch.first]) for alarm in alarms]
+            said += [Alarm(int(number[i]), names[q], "diverged") for i, q in lost]
             places = self._places(state, links, batch, memory, X, episodes, chunk, waiting)
             quality = state.quality.after(batch, *links.counts, far)
             return State(
