@@ -169,10 +169,10 @@ class Layers:
     def over(
         self, name: str, rows: list[str], numbers: list[str], body: list[str], sums: list[str], within: bool
     ) -> list[str]:
-        """Functions that run `body` at every parameter: four inputs or one of a layer at a time, and over all layers.
+        """Functions that run `body` at every parameter: AT_ONCE inputs of a layer or one, and over all layers.
 
-        In `body`, i_ is the place in the parameters of an input and x the entry of the gradient there. If `body` does
-        not use x, all parameters are one stretch.
+        In `body`, i_ is the position among the parameters of an input and x the entry of the gradient there. If `body`
+        does not use x, one call covers all parameters.
         """
         own, bound = f"{self.prefix}{name}", ["bound_"] if within else []
         start = [*(f"{s}_ = real_(0.0)" for s in sums), *(["within_ = True"] if within else [])]
@@ -194,12 +194,8 @@ class Layers:
             slices = [f"{r}[at_ + {u} * n_ : at_ + {u + 1} * n_]" for u in range(len(by)) for r in rows]
             call = f"{own}_{len(by)}({', '.join([v, *by, *slices, *numbers, *bound])})"
             added = [*(f"{s} += {s}_" for s in sums), *(["within_ &= kept_"] if within else [])]
-            return [
-                f"n_ = {v}.size",
-                f"{results.replace('within_', 'kept_')} = {call}",
-                *added,
-                f"at_ += {len(by)} * n_",
-            ]
+            kept = results.replace("within_", "kept_")
+            return [f"n_ = {v}.size", f"{kept} = {call}", *added, f"at_ += {len(by)} * n_"]
 
         lines = [*(f"{n} = real_({n})" for n in [*numbers, *bound]), *(f"{s} = 0.0" for s in sums)]
         lines += [*(["within_ = True"] if within else []), "at_ = 0"]
