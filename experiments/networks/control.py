@@ -83,16 +83,18 @@ def main() -> None:
     runs = made(given.out)
     print("| environment | steps | agent | return in the last fifth | in each tenth |")
     print("| --- | --- | --- | --- | --- |")
+    seeds = range(given.first, given.first + given.seeds)
     for name in given.only:
-        steps = given.steps or STEPS[name]
-        try:
-            env = gym.make(name)
-        except gym.error.Error as error:
-            print(f'| {name} | {error}; or pip install -e ".[environments]" |')
-            continue
+        steps, kinds, env = given.steps or STEPS[name], given.agents, None
         hidden = (128, 128) if steps > 10**6 else (64, 64)
-        for kind in [one for one in agents(env, hidden, steps, 0) if one in given.agents]:
-            seeds = range(given.first, given.first + given.seeds)
+        if not all((name, kind, steps, seed) in runs for kind in kinds for seed in seeds):
+            try:
+                env = gym.make(name)
+            except gym.error.Error as error:
+                print(f'| {name} | {error}; or pip install -e ".[environments]" |')
+                continue
+            kinds = [one for one in agents(env, hidden, steps, 0) if one in kinds]
+        for kind in kinds:
             for seed in seeds:
                 key = (name, kind, steps, seed)
                 if key not in runs:
