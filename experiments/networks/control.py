@@ -7,8 +7,9 @@ errors over seeds; then the mean return in each tenth. γ = 0.99. The actor-crit
 td.Network(…))`, stream AC(λ) with λ = 0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01
 over the first fifth; "λ-greedy critic" is the actor-critic with `lam="greedy"` for the critic, which does not run in
 compiled worlds. CartPole and Acrobot run in those, the others step by step. Networks have 64 × 64 units; runs of 2·10⁶
-steps are the published protocol, with 128 × 128 units and biases that begin at 0. An environment that is not installed is named with the command that installs it. Each run is
-added to the file of `--out`, a line of JSON; runs that are there already are not made again.
+steps are the published protocol, with 128 × 128 units and biases that begin at 0. An environment that is not installed
+is named with the command that installs it. Each run is added to the file of `--out`, a line of JSON; runs that are
+there already are not made again.
 """
 
 import argparse
