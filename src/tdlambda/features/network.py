@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats, flag, fraction
-from tdlambda.features.arguments import choice, whole_number
+from tdlambda.arrays import Array, Floats, choice, flag, fraction
+from tdlambda.features.arguments import whole_number
 from tdlambda.features.dense import encode_vector
 from tdlambda.features.encoder import EncoderKernel
 from tdlambda.features.real import entry_name, first_not_finite, real_vector, real_vectors
@@ -132,7 +132,7 @@ class Network:
         if not self.hidden:
             raise ValueError("hidden must have at least one layer; for a linear value, use td.features.Dense")
         self.seed = whole_number("seed", seed, least=0)
-        self.activation = choice("activation", activation, ("leaky_relu", "tanh"))
+        self.activation = choice(activation, "activation", "leaky_relu", "tanh")
         self.layer_norm = flag(layer_norm, "layer_norm")
         self.sparsity = fraction(sparsity, "sparsity")
         if self.sparsity == 1:
@@ -141,7 +141,7 @@ class Network:
         self.normalize_inputs = flag(normalize_inputs, "normalize_inputs")
         self.scale_rewards = flag(scale_rewards, "scale_rewards")
         self.averaged = flag(averaged, "averaged")
-        self.dtype = choice("dtype", dtype, ("float32", "float64"))
+        self.dtype = choice(dtype, "dtype", "float32", "float64")
 
     @property
     def size(self) -> int:
@@ -187,7 +187,7 @@ class Network:
     def initial(self, question: int = 0) -> Floats:
         """Initial parameters: uniform within ±1/√n of a unit's n inputs, or 0, as most weights and later biases are.
 
-        Several questions on one network have different weights in the last layer.
+        Questions on one network have different weights in the last layer; `question` is the index of one.
         """
         rng = np.random.default_rng([self.seed, self.part] if self.part else self.seed)
         form, apart = self.form(), rng.spawn(1)[0]

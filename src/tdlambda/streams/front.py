@@ -89,7 +89,11 @@ class Front:
         dense = [term for term in self.terms if not isinstance(term, Category | Tiles)]
         self.times = times_of(dense)
         self.plan, self.memory_size = row_plan(
-            dense, self.columns, len(self.watched), bool(getattr(features, "constant", 0))
+            dense,
+            self.columns,
+            len(self.watched),
+            bool(getattr(features, "constant", 0)),
+            getattr(features, "window", 2000.0),
         )
         self.tiles_at = {term: [place[name] for name in term.of] for term in sparse if isinstance(term, Tiles)}
         self.signals = np.zeros((self.plan.signal_column.size, running.ROWS))
@@ -103,7 +107,7 @@ class Front:
     def _layout(self, dense: list[Any], sparse: list[Any], as_is: bool) -> None:
         """Set the layout of the features and the encoder that learners see."""
         f = self.features
-        self.sparse, self.window = sparse, f.window if isinstance(f, Columns) else 2000.0
+        self.sparse = sparse
         if isinstance(f, Encoder):
             self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
             self.names = [f"feature {k}" for k in range(f.size)]
@@ -210,8 +214,8 @@ class Front:
         events = np.empty((n * plan.checked, 3), dtype=np.int64)  # at most one for each reading
         run = history.run if n > 1 else history.run_row
         found = run(
-            plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.window,
-            self.flags, events,
+            plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.flags,
+            events,
         )  # fmt: skip
         said = events[:found].tolist() if found else ()
         alarms = [Alarm(rows.first + t, self.columns[c], EVENTS[k]) for t, c, k in said]

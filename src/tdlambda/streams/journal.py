@@ -139,8 +139,7 @@ class Chunk:
             if self.singly:
                 lost += self._watched(state, crew, run, record, taught)
             else:
-                steps = self.steps.part(run.some) if run.some.size < len(self.steps) else self.steps
-                lost += [(len(self.X) - 1, q) for q in crew.advance(self.X, steps)]
+                lost += [(len(self.X) - 1, q) for q in crew.advance(self.X, self.steps.part(run.some))]
         for key in self.lessons:
             if only is None or key in only:
                 lost += self._teach(state, key, self.crews[key], taught, np.inf)

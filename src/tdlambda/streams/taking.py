@@ -232,12 +232,13 @@ class Taker:
             lost = np.isnan(raw) != np.isnan(given)
             far = int(np.count_nonzero(lost))
             self._leave_out(front, lost[after], asked.awake)
-        whole = _joined([place.obs for place in old], X)
+        whole = np.concatenate([*(place.obs for place in old), X])
         number = np.array([place.last.first for place in old] + [batch.first + i for i in range(n)], dtype=np.int64)
         waiting, lessons = self._lessons(state, touched, links.stream, X, batch, asked.reward, after, fresh)
         crews = {self.crew_key(key): None for key in touched}
         new = {key: state.crews.get(key) or self._new_crew(state.front, state.following.usual) for key in crews}
-        if taught := next(iter(new.values())).taught(self.windows.where):
+        taught = next(iter(new.values())).taught(self.windows.where) if self.windows.where else []
+        if taught:
             asked.awake[:, taught] = False
         steps = Steps(links.at, to, *asked[:4], links.ended, links.begun, asked.awake)
         in_turn = bool(taught) and isinstance(self.features, Network)  # their lessons change what the others learn with
@@ -423,16 +424,6 @@ class Taker:
 
     def _known(self, state: State, key: Any) -> Any:
         return key if self.share or key in state.places else self.key(state, key)
-
-
-def _joined(last: list[Array], X: Array) -> Array:
-    """The last observations of streams, followed by X."""
-    k = len(last)
-    whole = np.empty((k + len(X), *X.shape[1:]), X.dtype)
-    for i, obs in enumerate(last):
-        whole[i] = obs[0]
-    whole[k:] = X
-    return whole
 
 
 def _refuse_unreadable(batch: Batch) -> None:
