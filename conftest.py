@@ -18,9 +18,9 @@ CHECKS = ("check_algorithm(", "check_rule(")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark docstrings that check a declaration: they would compile all its schedules and run few steps of each."""
     for item in items:
-        if isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py":
-            if any(check in example.source for example in item.dtest.examples for check in CHECKS):
-                item.add_marker(pytest.mark.costly)
+        is_docstring = isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py"
+        if is_docstring and any(check in example.source for example in item.dtest.examples for check in CHECKS):
+            item.add_marker(pytest.mark.costly)
 
 
 @pytest.fixture(autouse=True)

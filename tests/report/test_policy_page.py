@@ -215,7 +215,7 @@ def test_worlds_without_bounds_have_nothing_to_look_at() -> None:
     unbounded = gym.spaces.Box(-np.inf, np.inf, (3,), np.float64)
     world = td.tasks.World(lambda *_: None, lambda *_: None, [0.0], 3, 2, space=unbounded)
     assert observation_grid(world).shape == (0, 3)
-    assert units._rows(np.zeros((4, 0))).to_pylist() == [[]] * 4
+    assert units._lists(np.zeros((4, 0)), np.float32).to_pylist() == [[]] * 4
 
 
 def test_an_agent_draws_itself() -> None:

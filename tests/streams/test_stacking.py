@@ -33,6 +33,21 @@ def learned(v: Stacking, x: Any) -> Any:
     return v.prequential(x[:-1], x[1:, 0], x[1:], GAMMA)
 
 
+def test_one_transition_and_one_observation_as_many() -> None:
+    """Row by row as in columns, with nested sets: what is returned, what is learned, and what is predicted."""
+    x, features = walk(120), td.features.Dense(3)
+    nested = td.AutoTD(features, experts=[td.AutoTD(td.features.Leading(3, 2), random_features=0)])
+    whole, one = (Stacking(nested, steps=STEPS, horizon=5.0, readings=[("last", 0, 5.0)], compared=2) for _ in "ab")
+    found = learned(whole, x)
+    for t in range(len(x) - 1):
+        before = one.predict(x[t])
+        numbers = np.array([GAMMA]), np.ones(1), np.array([False]), np.array([False])
+        row = one.prequential(x[t : t + 1], x[t + 1, :1], x[t + 1 : t + 2], *numbers)
+        np.testing.assert_allclose(row[0], found[t], rtol=1e-9, atol=1e-9)
+        assert before == pytest.approx(found[t, 0], rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose([one.predict(row) for row in x], whole.predict_many(x), rtol=1e-9, atol=1e-9)
+
+
 def test_errors_are_those_of_returns_known_by_then() -> None:
     """Without neighbours: products of errors of the learner, the mean and the reading, in plain NumPy."""
     x, v = walk(), made(compared=0)
@@ -221,3 +236,12 @@ def test_errors_are_kept_in_order_and_the_oldest_leaves() -> None:
     for error in given:
         errors.add(0, float(error))
     np.testing.assert_array_equal(errors.ordered[0], np.sort(given[-PER_HORIZON * KEPT :]))
+
+
+def test_errors_of_one_sign_do_not_drive_the_interval_away() -> None:
+    rng, errors = np.random.default_rng(0), Errors.none(1)
+    for error in rng.uniform(2, 3, 2000):
+        errors.add(0, error)
+    low, high = errors.limits(0, 0.9)
+    assert 1.8 < low < 2.2
+    assert 2.8 < high < 3.2

@@ -28,9 +28,10 @@ from tdlambda.core.program import ANY_VECTOR
 from tdlambda.features import Dense, Encoder, Leading, Network, OneHot
 from tdlambda.features.encoder import first_misfit
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.episode import BatchLearner, require_fit, require_numbers
+from tdlambda.learners.episode import BatchLearner, require_fit
 from tdlambda.learners.learner import LEARNERS, REQUIRED, Array, Diverged, Learner, columns, encoded
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.sampler import require_numbers
 from tdlambda.rules import Fixed
 
 _PLAIN, _FLOAT = (float, np.float64), np.dtype(np.float64)
@@ -153,6 +154,7 @@ class AutoTD(BatchLearner):
         self._entered: dict[int, Callable[..., int]] = {}  # for each array of predictions before an update
         self._ask: Callable[[int], float] | None = None
         self._asked, self._asking = (np.zeros((1, active), np.int64), value[0].copy()), Lock()
+        self._asked_own = np.zeros((1, len(self.experts)))
         self._asked[0][:] = index[0]
         self._is_one_hot, self._is_dense = type(self.features) is OneHot, type(self.features) in (Dense, Leading)
         self._length = getattr(self.features, "dimensions", active)
@@ -167,7 +169,7 @@ class AutoTD(BatchLearner):
 
     def predict(self, obs: Any) -> float:
         """V(obs), the predicted value of an observation."""
-        if not self.experts:
+        if self._swift:
             found = self._predicted(obs)
             if found is not None:
                 return found
@@ -177,7 +179,7 @@ class AutoTD(BatchLearner):
     def _predicted(self, obs: Any) -> float | None:
         """The prediction at an observation that compiled code can read; None if it is not one."""
         if self._ask is None:
-            self._ask = self._bank.asking_one(*self._asked)
+            self._ask = self._bank.asking_one(*self._asked, self._asked_own)
         if self._is_one_hot:
             if type(obs) is not int or not 0 <= obs < self.features.size:
                 return None
@@ -195,6 +197,11 @@ class AutoTD(BatchLearner):
                 xv[0] = obs[: xv.size]
             else:
                 return None
+            for i, e in enumerate(self.experts):
+                own = e._predicted(obs)  # type: ignore[attr-defined]
+                if own is None:
+                    return None
+                self._asked_own[0, i] = own
             found = self._ask(-1)
         return found if found == found else None
 

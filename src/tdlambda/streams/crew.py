@@ -40,8 +40,10 @@ class Steps:
         """The number of transitions."""
         return self.at.size
 
-    def part(self, some: Any) -> Steps:
-        """Some of the transitions."""
+    def part(self, some: Ints) -> Steps:
+        """Some of the transitions, by ascending indices."""
+        if some.size == self.at.size:
+            return self
         behavior = None if self.behavior is None else self.behavior[some]
         return Steps(
             self.at[some], self.to[some], self.reward[some], self.gamma[some], self.rho[some], behavior,
@@ -279,8 +281,8 @@ class Crew:
     def prequential(self, X: Array, s: Steps) -> Floats:
         """Learn; return the predictions before each update [transition, (before, after), question]."""
         found = np.empty((len(s), 2, self.n))
-        starts = np.flatnonzero(s.cut[1:]) + 1
-        for begin, end in pairwise([0, *starts.tolist(), len(s)]):
+        starts = (np.flatnonzero(s.cut[1:]) + 1).tolist() if len(s) > 1 else []
+        for begin, end in pairwise([0, *starts, len(s)]):
             x, y = _between(X, s.at[begin:end], s.to[begin:end])
             reward, gamma, rho, ended = (c[begin:end] for c in (s.reward, s.gamma, s.rho, s.terminated))
             never = np.zeros(end - begin, dtype=bool)
@@ -344,6 +346,9 @@ class Crew:
 
     def episodes(self) -> dict[int, Any]:
         """A copy of what belongs to the current stream: the traces of every learner that can hand them out."""
+        for q in np.flatnonzero(self.asleep).tolist():  # it has skipped the last step of this stream, not of the next
+            self.alone[q].reset()
+        self.asleep = np.zeros(self.n, dtype=bool)
         found = {q: _traces(one) for q, one in self.alone.items()}
         return {q: holder.episode() for q, holder in found.items() if holder is not None}
 

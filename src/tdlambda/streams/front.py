@@ -20,7 +20,7 @@ from tdlambda.showing import visible
 from tdlambda.streams.batch import LARGEST, Batch
 
 FEW = 64
-"""Up to this many features, categories and tiles are encoded as dense vectors."""
+"""Up to this many features, categories and tiles are encoded as dense vectors; categories also for AutoTD."""
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {STUCK_FOR} times or more",
@@ -31,22 +31,28 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Alarm:
-    """An anomaly: its row, its column or question, and its kind."""
+    """An anomaly: its row, its column or question, its kind, and the stream of its row, such as a machine."""
 
     row: int
     name: Name
     kind: str
+    stream: Any = None
+
+    @property
+    def where(self) -> str:
+        """Its stream, if there are several, and its name."""
+        return f"{self.name}" if self.stream is None else f"{self.stream}, {self.name}"
 
     def __str__(self) -> str:
         """The anomaly as a phrase, with its row and name."""
-        return visible(f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}")
+        return visible(f"row {self.row:,}, {self.where}: {_WORDS[self.kind]}")
 
 
 def summarised(alarms: Iterable[Alarm]) -> list[str]:
-    """One line for each column and kind, the kinds that matter most and the most frequent first."""
-    groups: dict[tuple[Name, str], list[int]] = {}
+    """One line for each column and kind of a stream, the kinds that matter most and the most frequent first."""
+    groups: dict[tuple[str, str], list[int]] = {}
     for alarm in alarms:
-        groups.setdefault((alarm.name, alarm.kind), []).append(alarm.row)
+        groups.setdefault((alarm.where, alarm.kind), []).append(alarm.row)
     kinds = list(_WORDS)[::-1]
     order = sorted(groups, key=lambda group: (kinds.index(group[1]), -len(groups[group])))
     lines = []
@@ -79,8 +85,8 @@ class Front:
         self.features = features
         self.terms = features.terms if isinstance(features, Columns) else ()
         read = {name: None for term in self.terms for name in term.columns}
-        watched = list(dict.fromkeys([*read, *watched]))
-        self.columns: list[Name] = list(dict.fromkeys([*watched, *observed]))
+        self.watched: list[Name] = list(dict.fromkeys([*read, *watched]))
+        self.columns: list[Name] = list(dict.fromkeys([*self.watched, *observed]))
         seen = set(observed)
         self.needed = np.array([name in read or name in seen for name in self.columns], dtype=bool)
         place = {name: i for i, name in enumerate(self.columns)}
@@ -89,7 +95,11 @@ class Front:
         dense = [term for term in self.terms if not isinstance(term, Category | Tiles)]
         self.times = times_of(dense)
         self.plan, self.memory_size = row_plan(
-            dense, self.columns, len(watched), bool(getattr(features, "constant", 0))
+            dense,
+            self.columns,
+            len(self.watched),
+            bool(getattr(features, "constant", 0)),
+            getattr(features, "window", 2000.0),
         )
         self.tiles_at = {term: [place[name] for name in term.of] for term in sparse if isinstance(term, Tiles)}
         self.signals = np.zeros((self.plan.signal_column.size, running.ROWS))
@@ -103,7 +113,7 @@ class Front:
     def _layout(self, dense: list[Any], sparse: list[Any], as_is: bool) -> None:
         """Set the layout of the features and the encoder that learners see."""
         f = self.features
-        self.sparse, self.window = sparse, f.window if isinstance(f, Columns) else 2000.0
+        self.sparse = sparse
         if isinstance(f, Encoder):
             self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
             self.names = [f"feature {k}" for k in range(f.size)]
@@ -118,7 +128,7 @@ class Front:
         self.names = [name for term in dense if not isinstance(term, Cosines) for name in term.names]
         self.names += ["constant"] * f.constant + last
         self.names += [name for term in sparse for name in term.names]
-        self.dense = not sparse or f.size <= FEW
+        self.dense = not sparse or f.size <= FEW or (as_is and not self.tiles_at)
         active = f.size - sum(term.size for term in sparse)
         active += sum(term.tilings if isinstance(term, Tiles) else 1 for term in sparse)
         self.encoder = Dense(f.size) if self.dense else Encoded(f.size, active)
@@ -210,8 +220,8 @@ class Front:
         events = np.empty((n * plan.checked, 3), dtype=np.int64)  # at most one for each reading
         run = history.run if n > 1 else history.run_row
         found = run(
-            plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.window,
-            self.flags, events,
+            plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.flags,
+            events,
         )  # fmt: skip
         said = events[:found].tolist() if found else ()
         alarms = [Alarm(rows.first + t, self.columns[c], EVENTS[k]) for t, c, k in said]

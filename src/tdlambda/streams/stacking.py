@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode, under, with_prefix
 from tdlambda.core.tables import table
 from tdlambda.features import Dense
-from tdlambda.learners.episode import record, require_numbers
+from tdlambda.learners.episode import record
 from tdlambda.learners.learner import REQUIRED, Array, Learner, check_numbers, columns
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.sampler import require_numbers
 from tdlambda.streams.stacking_step import (
     AVERAGE,
     FIRST,
@@ -146,13 +148,18 @@ class Stacking(Learner):
         self._row = StackColumns(x[0], x[1], found[0], ones[0], ones[1], flags[0], flags[1], found[1])
         self._table, self._row_table = table(self._stack), table(self._row)
         self._follow_rows = entry(follow, self._table, self._row_table)
-        self._combine_rows = entry(combine, self._table, x[0], ones[0], ones[1])
+        self._asked, self._asking = (np.zeros((1, d)), np.zeros(1), np.zeros(1)), Lock()
+        self._combine_rows = entry(combine, self._table, *self._asked)
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
     def predict(self, obs: Any) -> float:
         """V(obs), the predicted return."""
-        return float(self._combined(np.array([obs], dtype=np.float64), np.array([self.learner.predict(obs)]))[0])
+        x, learned, found = self._asked
+        with self._asking:
+            x[0], learned[0] = obs, self.learner.predict(obs)
+            self._combine_rows(self._table, x, learned, found)
+            return float(found[0])
 
     def predict_many(self, observations: Any) -> Floats:
         """The predicted return of each observation."""
@@ -219,29 +226,38 @@ class Stacking(Learner):
                 np.asarray(obs, dtype=np.float64)[None], [reward], np.asarray(next_obs, dtype=np.float64)[None],
                 gamma if gamma is None else [gamma], [rho], [terminated], [truncated],
             )  # fmt: skip
-            return
-        with self._guard:
-            if rho == 1 and self._learn_row(obs, reward, next_obs, gamma, bool(terminated), bool(truncated)):
-                return
-        numbers = (np.array([value]) for value in (gamma, rho, terminated, truncated))
-        self.prequential(obs[None], np.array([reward]), next_obs[None], *numbers)
+        elif self.learn_row(obs, reward, next_obs, gamma, rho, bool(terminated) + 2 * bool(truncated)) is None:
+            columns_of_one = (np.array([value]) for value in (gamma, rho, terminated, truncated))
+            with self._guard:
+                self._follow(obs[None], np.array([reward]), next_obs[None], *columns_of_one)
 
-    def _learn_row(
-        self, obs: Any, reward: float, next_obs: Any, gamma: float, terminated: bool, truncated: bool
-    ) -> bool:  # fmt: skip
-        """Learn from one transition without arrays; return False, without any change, if it needs them."""
-        if self._replaces:
-            check_numbers(reward, gamma, 1.0)
-            reward = reward if self.exceeds is None else float(reward > self.exceeds)
-            gamma = gamma if self.of == "return" else self._gamma
+    def learn_row(
+        self, obs: Any, reward: float, next_obs: Any, gamma: float, rho: float, ended: int
+    ) -> Floats | None:  # fmt: skip
+        """Learn from one transition as `prequential` does; return None, without any change, where only that can.
+
+        Parameters
+        ----------
+        obs, reward, next_obs, gamma, rho
+            As in `update`; numbers are Python floats.
+        ended
+            1 if the transition terminates, plus 2 if it is truncated.
+        """
         learn, c = getattr(self.learner, "learn_row", None), self._row
-        learned = None if learn is None else learn(obs, reward, next_obs, gamma, 1.0, terminated + 2 * truncated)
-        if learned is None:
-            return False
-        c.x[0], c.y[0], c.learned[0], c.reward[0], c.gamma[0] = obs, next_obs, learned[0], reward, gamma
-        c.ended[0], c.followed[0] = terminated, not (terminated or truncated)
-        self._follow_rows(self._table, self._row_table)
-        return True
+        if learn is None or rho != 1:
+            return None
+        with self._guard:
+            if self._replaces:
+                check_numbers(reward, gamma, 1.0)
+                reward = reward if self.exceeds is None else float(reward > self.exceeds)
+                gamma = gamma if self.of == "return" else self._gamma
+            learned = learn(obs, reward, next_obs, gamma, 1.0, ended)
+            if learned is None:
+                return None
+            c.x[0], c.y[0], c.learned[0], c.reward[0], c.gamma[0] = obs, next_obs, learned[0], reward, gamma
+            c.ended[0], c.followed[0] = ended & 1, not ended
+            self._follow_rows(self._table, self._row_table)
+            return c.found.copy()
 
     def prequential(
         self,
@@ -266,6 +282,10 @@ class Stacking(Learner):
         if not all(isinstance(column, np.ndarray) for column in given):
             c = columns(*given)
             given = (c.obs, c.reward, c.next_obs, c.gamma, c.rho, c.terminated, c.truncated)
+        if len(given[1]) == 1:
+            r, g, p, over, cut = (column.item() for k, column in enumerate(given) if k not in (0, 2))
+            if (found := self.learn_row(given[0][0], r, given[2][0], g, p, bool(over) + 2 * bool(cut))) is not None:
+                return found
         with self._guard:
             return self._follow(*given)
 
