@@ -1,4 +1,7 @@
-"""A Python block that begins with `# name.py` is a file, which the examples of its page may import."""
+"""Examples: which of them run without the compiler, and the files of a page.
+
+A Python block that begins with `# name.py` is a file, which the examples of its page may import.
+"""
 
 import re
 import sys
@@ -8,6 +11,16 @@ from pathlib import Path
 import pytest
 
 FILE = re.compile(r"^```python\n(?P<text># (?P<name>\w+)\.py\n.*?)^```$", re.MULTILINE | re.DOTALL)
+CHECKS = ("check_algorithm(", "check_rule(")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark docstrings that check a declaration: they would compile all its schedules and run few steps of each."""
+    for item in items:
+        is_docstring = isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py"
+        if is_docstring and any(check in example.source for example in item.dtest.examples for check in CHECKS):
+            item.add_marker(pytest.mark.costly)
 
 
 @pytest.fixture(autouse=True)

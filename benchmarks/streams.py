@@ -26,7 +26,7 @@ import tdlambda as td
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import WIDTH, plan
 from tdlambda.engine.trajectory import contiguous
-from tdlambda.lab.cli.benchmark import _bound
+from tdlambda.lab.cli.benchmark import bound
 
 FEATURES, SOME = 32, 50
 
@@ -128,11 +128,11 @@ def main() -> None:
     X = np.random.default_rng(0).normal(size=(steps, FEATURES)) / 4
     long = np.tile(X, (10, 1))
     rows = np.clip(np.random.default_rng(1).normal(size=(400, 4)), -2.9, 2.9)
-    _bound(2, 2, 4, 1)
+    bound(2, 2, 4, 1)
     t = least(
         {
             "horde": lambda: horde(X, n), "half": lambda: horde(X, n // 2), "one": lambda: horde(long, 1),
-            "bare": lambda: lambda: [_bound(FEATURES, 2, WIDTH, steps) for _ in range(max(1, n // WIDTH))],
+            "bare": lambda: lambda: [bound(FEATURES, 2, WIDTH, steps) for _ in range(max(1, n // WIDTH))],
             "update": lambda: alone(X[: steps // 10], SOME, False), "many": lambda: alone(X, SOME, True),
             "alone": lambda: alone(long, 1, True), "24": lambda: one_row(rows, True),
             "24 alone": lambda: one_row(rows, False),

@@ -8,7 +8,7 @@ PROTOCOL = {"_state", "_restore", "_params_in_files", "_least_bytes"}
 """Methods of everything that is saved, which storage, copies and containers call."""
 OF_OTHERS = {"_asdict", "_fields", "_make", "_replace", "_processes"}
 """Public names of named tuples, and the processes of a pool, which nobody may stop otherwise before Python 3.14."""
-NUMBA = {"compiled.py", "code_cache.py", "tables.py"}
+NUMBA = {"compiled.py", "code_cache.py", "lean_pipeline.py", "tables.py"}
 """They use Numba's internals, as their docstrings say."""
 
 

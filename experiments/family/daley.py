@@ -4,9 +4,8 @@
 
 One state with two actions, λ = 1. Counterexample 5.7: traces truncated as min(1, Πρ), behaviour (½, ½), target
 (0.6, 0.4). Counterexample 5.8: on-policy with (½, ½), β = 1 where the last action was the first one, else 0; its norm
-is γ/(2(1-γ)). Z is the operator of `mdp.under(policy, behavior).trajectory_operator`, M Q - q = Z (Q - q); the update
-contracts if ‖Z‖∞ < 1. Beside ours stand numbers from closed formulas of the two examples, which agree with the
-authors' program.
+is γ/(2(1-γ)). Z is the operator of `trajectories.trajectory_operator`, M Q - q = Z (Q - q); the update contracts if
+‖Z‖∞ < 1. Beside ours stand numbers from closed formulas of the two examples, which agree with the authors' program.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import outside
+from trajectories import trajectory_operator
 
 import tdlambda as td
 
@@ -41,18 +41,18 @@ def main() -> int:
     chosen = outside.options(__doc__)
     gammas = list(NORMS) if chosen.full else [0.90, 0.92, 0.94]
     truncated = {
-        g: loop(g).under([0.6, 0.4], [0.5, 0.5]).trajectory_operator(1.0, correction="truncated-is", tolerance=1e-8)
+        g: trajectory_operator(loop(g).under([0.6, 0.4], [0.5, 0.5]), 1.0, correction="truncated-is", tolerance=1e-8)
         for g in gammas
     }
     outside.table("5.7, truncated importance sampling: ‖Z‖∞", ["γ", "theirs", "ours", "spectral radius"], [
         [f"{g:g}", f"{NORMS[g]:.7g}", f"{Z.norm:.6f}", f"{Z.spectral_radius:.4f}"]
         for g, Z in truncated.items()])  # fmt: skip
-    ones = {g: loop(g).under([0.5, 0.5]).trajectory_operator(1.0, correction=binary) for g in BINARY}
+    ones = {g: trajectory_operator(loop(g).under([0.5, 0.5]), 1.0, correction=binary) for g in BINARY}
     outside.table("5.8, binary traces on-policy: ‖Z‖∞", ["γ", "theirs", "ours", "each row of Z"], [
         [f"{g:.4g}", f"{BINARY[g]:g}", f"{Z.norm:.6f}", np.array2string(Z.Z[0], precision=6)]
         for g, Z in ones.items()])  # fmt: skip
     others = {
-        name: loop(0.9).under([0.6, 0.4], [0.5, 0.5]).trajectory_operator(1.0, correction=name, tolerance=1e-3)
+        name: trajectory_operator(loop(0.9).under([0.6, 0.4], [0.5, 0.5]), 1.0, correction=name, tolerance=1e-3)
         for name in TRACES
     }
     outside.table("The setting of 5.7 at γ = 0.9, other traces: ‖Z‖∞", ["trace", "ours"],

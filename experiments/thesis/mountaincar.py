@@ -18,11 +18,11 @@ from needed import read
 
 from tdlambda.arrays import Floats
 from tdlambda.charts import save
+from tdlambda.charts.style import setting
 from tdlambda.lab.report.contest import held_out
 from tdlambda.lab.report.figures import chart
 from tdlambda.lab.report.overview import CellView, Overview, overview
 from tdlambda.lab.report.table_files import as_table
-from tdlambda.lab.report.wording import setting, settings_of
 from tdlambda.lab.reproduction.cells import tuning_seeds
 from tdlambda.lab.reproduction.published import FigureReading
 from tdlambda.lab.studies.statistics import Comparison, choose, summary
@@ -170,7 +170,7 @@ def beside_the_figure(view: Overview) -> Iterator[str]:
         lam = "" if read.lam is None else f", λ = {read.lam:g}"
         yield (
             f"The best of {of} is {read.value:g} ± {read.uncertainty:g} at α = {setting(read.alpha)}{lam} in the "
-            f"figure, and {final(best)} with {settings_of(best)} here."
+            f"figure, and {final(best)} with {best.described()} here."
         )
         apart = [-cell.tail.mean - r.value for r in points if r.method == name for cell in like(view, r)]
         if apart:
@@ -224,12 +224,12 @@ def best_cells(view: Overview) -> str:
     rows = []
     for name in of_here(view, [*RIVALS, *METAS]):
         best, fair, cells = view.best(name), chosen(view, name), view.of(name)
-        row = [NAMES[name], settings_of(best), final(best)]
+        row = [NAMES[name], best.described(), final(best)]
         if fair is None:
             row += ["–", "–"]
         else:
             rest = summary(fair.costs)
-            row += [settings_of(fair.cell), returned(rest.mean, rest.low, rest.high)]
+            row += [fair.cell.described(), returned(rest.mean, rest.low, rest.high)]
         lost, runs = sum(cell.diverged for cell in cells), sum(cell.n for cell in cells)
         rows.append([*row, f"{view.sensitivity(name):.1f}", f"{lost:,} of {runs:,}"])
     heads = ["method", "best cell, in hindsight", "return", "chosen on a quarter of the seeds", "return on the others"]

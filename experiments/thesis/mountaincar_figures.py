@@ -6,10 +6,9 @@ from typing import Any
 import altair as alt
 
 from tdlambda.charts.lines import lines
-from tdlambda.charts.style import finished
+from tdlambda.charts.style import finished, setting
 from tdlambda.lab.report.overview import CellView, Overview
 from tdlambda.lab.report.series import ENVELOPE, look, series_of
-from tdlambda.lab.report.wording import setting, settings_of
 from tdlambda.lab.reproduction.published import FigureReading, mountaincar_figure
 
 METAS, RIVALS = ("META", "META_derived", "META_default"), ("fixed", "greedy")
@@ -60,7 +59,7 @@ def over_time(view: Overview) -> Any:
     here, there = [], []
     for name in of_here(view, [*RIVALS, *METAS]):
         cell = view.best(name)
-        line = {"series": view.named(name), "label": f"{view.named(name)}, {settings_of(cell)}", **look(view, name)}
+        line = {"series": view.named(name), "label": f"{view.named(name)}, {cell.described()}", **look(view, name)}
         high, low = (-bound for bound in cell.curve_band(log=True))
         here += [
             line | {"x": step, "mean": -mean, "low": a, "high": b}

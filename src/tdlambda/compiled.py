@@ -11,6 +11,7 @@ from llvmlite import ir
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.core.compiler_lock import global_compiler_lock
 
 from tdlambda.code_cache import cached
 from tdlambda.compile_notice import CompileNotice
@@ -132,7 +133,8 @@ def entry(function: _Function, *examples: Any) -> _Function:
         return function
     types = tuple(map(numba.typeof, examples))
     dispatcher: Any = function
-    dispatcher.compile(types)
+    with global_compiler_lock, undisturbed():  # also while Numba reads the code from its cache
+        dispatcher.compile(types)
     return cast(_Function, dispatcher.overloads[types].entry_point)
 
 

@@ -4,9 +4,11 @@ Of the time until a first update, more than half is spent in Numba's own Python 
 """
 
 import gc
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from llvmlite.binding import ffi
@@ -29,6 +31,7 @@ from numba.core.untyped_passes import (
     RewriteSemanticConstants,
     TranslateByteCode,
 )
+from numba.np import linalg
 
 _PASSES: tuple[Any, ...] = (
     TranslateByteCode, FixupArgs, IRProcessing, RewriteSemanticConstants, GenericRewrites, ReconstructSSA,
@@ -36,7 +39,7 @@ _PASSES: tuple[Any, ...] = (
 )  # fmt: skip
 """What loops over numbers and arrays need: no closures, generators, context managers or array expressions."""
 _typed: dict[Any, Any] = {}
-_modules: dict[Any, int] = {}
+_refreshed: dict[Any, tuple[int, int]] = {}
 _functions: Any = BaseFunction
 _looked_up = _functions.get_call_type
 
@@ -94,16 +97,20 @@ def _get_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
 
 @contextmanager
 def settled(typing: Any, target: Any) -> Iterator[None]:
-    """Numba's contexts look for new implementations of operations only after new modules were imported.
+    """Numba's contexts look for new implementations of operations only when there may be some.
 
-    Otherwise, they do so whenever they look one up. Contexts copied from these do the same.
+    These come with imported modules, and with intrinsics, which add theirs to a registry when they are typed.
+    Otherwise, contexts would look whenever they miss one. Contexts copied from these do the same.
     """
+
+    def sizes() -> tuple[int, int]:
+        return len(sys.modules), sum(len(registry.functions) for registry in target._registries)
 
     def refreshed(refresh: Any) -> Any:
         def one() -> None:
-            if _modules.get(refresh) != len(sys.modules):
+            if _refreshed.get(refresh) != sizes():
                 refresh()
-                _modules[refresh] = len(sys.modules)
+                _refreshed[refresh] = sizes()
 
         return one
 
@@ -116,12 +123,27 @@ def settled(typing: Any, target: Any) -> Iterator[None]:
             del each.refresh
 
 
+@cache
+def _import_arrays() -> None:
+    """Import Numba's functions of arrays, but not SciPy's linear algebra, which takes a third of a second.
+
+    Numba imports that to see whether there is a BLAS; whatever uses it imports it again.
+    """
+    usual = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = usual
+
+
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Without garbage collection, which visits all of Numba's objects again and again, and without timers of LLVM.
 
     Numba reports each call of LLVM to the timers of all compilations under way.
     """
+    _import_arrays()
     enabled, lock, usual = gc.isenabled(), ffi.lib._lock, _functions.get_call_type
     callbacks, lock._cblist = lock._cblist, []
     _functions.get_call_type = _get_call_type

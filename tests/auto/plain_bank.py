@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 GRID = [(a, lam) for a in (0.3, 0.1, 0.03, 0.01, 0.003, 0.001) for lam in (0.0, 0.4, 0.8, 0.95)]
+OF_OBSERVATIONS = 0.5
 MEANS = (np.inf, 1000.0, 100.0, 10.0, 1.0, 0.0)
 
 
@@ -47,9 +48,11 @@ class Plain:
     """The whole predictor of feature vectors; `lanes` is whether there are learners with traces."""
 
     def __init__(
-        self, n: int, systems: list[System], prior: list[tuple[float, float, float]], lanes: bool, penalties: Any
-    ) -> None:
+        self, n: int, systems: list[System], prior: list[tuple[float, float, float]], lanes: bool, penalties: Any,
+        room: int = 0,
+    ) -> None:  # fmt: skip
         self.n, self.systems, self.lanes, self.q = n, systems, lanes, np.asarray(penalties, dtype=float)
+        self.room, self.known, self.left = room, dict[bytes, int](), room == 0
         grid: Any = np.array(GRID if lanes else []).reshape(-1, 2).T.copy()
         self.alpha, self.lam = grid
         L = self.L = len(self.alpha)
@@ -62,7 +65,11 @@ class Plain:
         self.sparse, self.lambdas_prior = lanes, np.array(prior)[: self.R, 0]
         self.prior = np.array([*prior, *[(0.0, 0.0, 1.0)] * 2 * L])
         K = self.K = len(self.prior)
-        self.p, self.trace, self.raw, self.expected, self.visits = *np.zeros((3, K)), np.zeros((K, n)), np.zeros(n)
+        self.p, self.trace, self.raw, self.expected, self.visits = (
+            *np.zeros((3, K)),
+            np.zeros((K, n + room)),
+            np.zeros(n + room),
+        )
         self.since, self.long, self.short = np.zeros((5, K)), np.zeros((5, K)), np.zeros((6, 5, K))
         self.count, self.window, self.total = np.zeros(6), 0.0, 0.0
         self.t = self.updated = self.changes = self.restarts = 0
@@ -94,8 +101,33 @@ class Plain:
             return max(low * H, min(self.past) - span), min(high * H, max(self.past) + span)
         return low * H, high * H
 
+    def whole(self, x: Any, new: bool = False) -> Any:
+        """The features, and one for each distinct observation; `new` ones are added, and if too many, all leave."""
+        whole, key = np.append(x, np.zeros(self.room)), np.asarray(x, dtype=float).tobytes()
+        if new and not self.left and key not in self.known:
+            self.left = len(self.known) == self.room
+            self.known[key] = len(self.known)
+            if self.left:
+                self.leave()
+        if not self.left and key in self.known:
+            whole[self.n + self.known[key]] = 1.0
+        return whole
+
+    def leave(self) -> None:
+        at = 0
+        for s in self.systems:
+            if s.n > self.n:
+                some = slice(at, at + len(s.experts))
+                self.absent[some] = True
+                self.p[some] = 0.0
+                self.since[:, some] = self.long[:, some] = self.short[:, :, some] = 0.0
+                self.trace[some] = self.raw[some] = self.expected[some] = 0.0
+            at += len(s.experts)
+        self.weigh()
+
     def values(self, x: Any) -> Any:
-        squares = [w @ x[: s.n] for s in self.systems for w in s.w]
+        whole = self.whole(x)
+        squares = [w @ whole[: s.n] for s in self.systems for w in s.w]
         return np.array([*squares, *self.mean[2], *(self.w @ x), *(self.copy @ x)])
 
     def predict(self, x: Any) -> float:
@@ -104,7 +136,9 @@ class Plain:
     def weights(self) -> Any:
         """Weights of the features, of every expert that has them."""
         found = np.zeros((self.K, self.n))
-        found[: self.R] = np.vstack([np.pad(s.w, [(0, 0), (0, self.n - s.n)]) for s in self.systems])
+        found[: self.R] = np.vstack(
+            [np.pad(s.w, [(0, 0), (0, max(0, self.n - s.n))])[:, : self.n] for s in self.systems]
+        )
         found[self.first : self.first + self.L], found[self.first + self.L :] = self.w, self.copy
         return found
 
@@ -126,11 +160,14 @@ class Plain:
         self.t += 1
         t, fresh, g, limits = self.t, self.last is None, 0.0 if terminated else gamma, self.limits()
         self.note(reward, g, rho, fresh)
+        X = self.whole(x, True)
+        Y = self.whole(y, g > 0)
+        X = self.whole(x) if self.left else X
         V = np.clip(self.values(x), *limits)
         u = float(self.p @ V)
         if not fresh:
             self.close(u)
-        self.add_distances(x, V - u, u)
+        self.add_distances(X, V - u, u)
         self.cut += (min(rho, 1) - self.cut) / t
         self.value += max(3 / (t + 2), 1e-4) * (u**2 - self.value)
         self.size += max(3 / (t + 2), 1e-4) * (float(x @ x) - self.size)
@@ -139,7 +176,7 @@ class Plain:
             self.norm = max(self.norm, float(x @ x))
             self.true_online(x, reward, y, gamma, rho, terminated, fresh)
         for s in self.systems:
-            s.learn(x, reward, y, g, rho)
+            s.learn(X, reward, Y, g, rho)
         self.learn_means(reward, g, rho)
         if g == 0:
             self.absent[self.first - 1] = False
@@ -149,7 +186,8 @@ class Plain:
         for s in self.systems:
             if t >= s.due:
                 age = min(s.age, s.window)
-                s.due = t + min(1 + int(age / 64 + s.n**3 / 2000), 8 + int(age / 2))
+                n = self.n + min(len(self.known), self.room) if s.n > self.n else s.n
+                s.due = t + min(1 + int(age / 64 + n**3 / 2000), 8 + int(age / 2))
                 s.solve(self.q, self.mean[2, 0])
         if t - self.updated >= min(1 + int(t / 50), 20) or t % 100 == 0:
             self.update_weights()
@@ -310,12 +348,15 @@ def means_prior(size: int) -> list[tuple[float, float, float]]:
     return [(1.0 + 0.5 * (w == 0), *falls.get(w, (1.2, w))) for w in MEANS]
 
 
-def sparse(n: int) -> Plain:
-    """AutoTD with sparse features."""
-    ridges = [(n, r) for r in (0.01, 0.1, 1.0, 10.0, 100.0)]
-    systems = [System(lam, np.inf, n, ridges) for lam in (0.0, 0.8, 1.0)]
+def sparse(n: int, room: int = 0) -> Plain:
+    """AutoTD with sparse features; `room` is the number of observations with features of their own."""
+    ridges = (0.01, 0.1, 1.0, 10.0, 100.0)
+    systems = [System(lam, np.inf, n, [(n, r) for r in ridges]) for lam in (0.0, 0.8, 1.0)]
     prior = [(a, 0.0, 1.0) for a in (-1.5, -0.5, 1.5) for _ in ridges]
-    return Plain(n, systems, prior + means_prior(n), True, np.ones(n))
+    if room:
+        systems += [System(lam, np.inf, n + room, [(n + room, r) for r in ridges]) for lam in (0.0, 0.8)]
+        prior += [(a + OF_OBSERVATIONS, 0.0, 1.0) for a in (-1.5, -0.5) for _ in ridges]
+    return Plain(n, systems, prior + means_prior(n), True, np.ones(n + room), room)
 
 
 class Front:

@@ -10,6 +10,7 @@ from plain_bank import GRID, PlainReadings, sparse
 
 import tdlambda as td
 from tdlambda.auto.families.linear import AGE
+from tdlambda.features.random_features import frequencies
 
 
 def stream(steps: int, states: int, seed: int, turn: int = 0) -> list[tuple[Any, ...]]:
@@ -37,7 +38,7 @@ FEATURES = {
 def test_it_is_what_plain_numpy_makes_of_the_page(features: str, seed: int) -> None:
     X = FEATURES[features]
     encoder: td.Encoder = td.features.OneHot(4) if features == "one-hot" else td.features.Table(X)
-    auto, plain = td.AutoTD(encoder), sparse(X.shape[1])
+    auto, plain = td.AutoTD(encoder), sparse(X.shape[1], 128 * (features == "any"))
     for t, row in enumerate(stream(6000, 4, seed=seed, turn=4000)):
         s, reward, after, *rest = row
         auto.update(*row)
@@ -128,7 +129,7 @@ def test_readings_are_what_plain_numpy_makes_of_the_page(cosines: int, off_polic
     terminated, truncated = rng.random(900) < 0.02, rng.random(900) < 0.02
     v = td.AutoTD(td.features.Dense(3), random_features=cosines)
     first = np.column_stack([X[:32], r[:32]])
-    plain = PlainReadings(first, v._bank.memory.readings.directions)
+    plain = PlainReadings(first, frequencies(3, cosines, 0))
     for t in range(900):
         row = (X[t], float(r[t]), X[t + 1], float(gamma[t]), float(rho[t]), bool(terminated[t]), bool(truncated[t]))
         v.update(*row)
@@ -139,3 +140,19 @@ def test_readings_are_what_plain_numpy_makes_of_the_page(cosines: int, off_polic
             assert v.predict(X[t]) == pytest.approx(plain.predict(X[t]), rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(v._bank.memory.mixture.weight, plain.plain.p, rtol=1e-4, atol=1e-9)
     assert (v.explain().changes, v.explain().restarts) == (plain.plain.changes, plain.plain.restarts)
+
+
+def test_too_many_observations_to_know_each() -> None:
+    """150 states share three features: the experts that know each observation leave at the 129th."""
+    X = np.random.default_rng(0).integers(-3, 4, (150, 3)) + np.linspace(0.0, 0.1, 150)[:, None]
+    auto, plain = td.AutoTD(td.features.Table(X)), sparse(3, 128)
+    for t, row in enumerate(stream(600, 150, seed=3)):
+        s, reward, after, *rest = row
+        auto.update(*row)
+        plain.update(X[s], reward, X[after], *rest)
+        if t % 50 == 0 or 120 < t < 240:
+            assert auto._bank.knows_observations != plain.left
+            wanted = [plain.predict(x) for x in X]
+            np.testing.assert_allclose(auto.predict_many(range(150)), wanted, rtol=1e-9, atol=1e-9)
+    assert plain.left
+    assert not any("each observation" in name for name in auto.expert_weights())

@@ -192,7 +192,7 @@ def test_tiles_for_all_equals_tiles_for_each() -> None:
         ({"tiles": [4, 0]}, ValueError, r"tiles\[1\] must be at least 1; got 0"),
         ({"tiles": [4, 4.5]}, TypeError, r"tiles\[1\] must be an integer; got 4\.5"),
         ({"tiles": [4]}, ValueError, r"tiles must be one number or one for each of 2 dimensions; got \[4\]"),
-        ({"offsets": "random"}, ValueError, "offsets must be one of 'symmetric', 'asymmetric'; got 'random'"),
+        ({"offsets": "random"}, ValueError, 'offsets must be "symmetric" or "asymmetric"; got \'random\''),
         ({"bias": 1}, TypeError, "bias must be True or False; got 1"),
         ({"hash_size": 0}, ValueError, "hash_size must be at least 1; got 0"),
         ({"hash_size": 1e6}, TypeError, r"hash_size must be an integer; got 1000000\.0"),

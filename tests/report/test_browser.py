@@ -23,9 +23,8 @@ from tdlambda import charts
 from tdlambda.lab.report import serving
 from tdlambda.lab.report.figures import chart
 from tdlambda.lab.report.findings import findings
-from tdlambda.lab.report.first_run import Picture
 from tdlambda.lab.report.overview import Overview, overview
-from tdlambda.lab.report.page import page
+from tdlambda.lab.report.page import Picture, page
 from tdlambda.lab.reproduction.cells import colours
 from tdlambda.lab.studies import compare, summary
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import tdlambda as td
-from tdlambda.lab.report.overview import CellView, Measured, Overview, overview
+from tdlambda.lab.report.overview import CellView, Overview, overview
 from tdlambda.lab.reproduction.published import mountaincar_figure
 from tdlambda.lab.studies import compare, summary
 from tdlambda.lab.studies.statistics import Comparison
@@ -35,8 +35,8 @@ def times(view: Overview, method: str, factor: float) -> Overview:
     """The same results with the costs of a method multiplied."""
 
     def changed(cell: CellView) -> CellView:
-        t = cell.tail
-        tail = Measured(*(factor * x for x in (t.mean, t.low, t.high, t.std)))
+        numbers = {name: factor * getattr(cell.tail, name) for name in ("mean", "low", "high", "std")}
+        tail = replace(cell.tail, **numbers)
         return replace(cell, tail=tail, runs=cell.runs | {"tail": factor * cell.runs["tail"]})
 
     return replace(view, cells=[changed(c) if c.method == method else c for c in view.cells])

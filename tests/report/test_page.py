@@ -15,7 +15,7 @@ from tdlambda.lab.report import observation_layout as layouts
 from tdlambda.lab.report.contest import groups, held_out
 from tdlambda.lab.report.figures import drawn
 from tdlambda.lab.report.findings import agreement, findings, z_of
-from tdlambda.lab.report.overview import CellView, Measured, Overview, overview
+from tdlambda.lab.report.overview import CellView, Overview, overview
 from tdlambda.lab.report.page import embedded, library, page
 from tdlambda.lab.report.page_data import page_data
 from tdlambda.lab.reproduction.cells import methods_of, reproduce
@@ -48,15 +48,14 @@ def made(errors: dict[str, Any], **over: Any) -> Overview:
     for name, runs in errors.items():
         some = np.asarray(runs, dtype=np.float64)
         found = summary(some)
-        measured = Measured(found.mean, found.low, found.high, found.std)
         by_seed = {"seed": np.arange(some.size, dtype=np.float64), "tail": some, "area": some}
         curve = np.full(10, found.mean)
         by_seed["curve"] = np.repeat(some[:, None], 10, axis=1)
         cells.append(
-            CellView(name, {}, some.size, found.diverged, measured, measured, curve, curve / 10, np.ones(21), by_seed)
+            CellView(name, {}, some.size, found.diverged, found, found, curve, curve / 10, np.ones(21), by_seed)
         )
     n = len(study.numbers) * len(methods)
-    return replace(Overview(study, list(study.numbers), n, n, study.read_at[study.kept], cells, []), **over)
+    return replace(Overview(study, list(study.numbers), n, n, study.read_at[study.stored_points], cells, []), **over)
 
 
 def test_the_page_has_the_rows_and_the_charts_of_print(view: Overview, data: dict[str, Any]) -> None:
@@ -211,7 +210,11 @@ def test_a_winner_that_another_choice_of_seeds_would_not_confirm_is_not_sure() -
     view = made({"fixed": PLAIN, "META": 0.5 * PLAIN})
     assert findings(view, ["fixed", "META"]).sure.short == "Sure"
     tempting = np.r_[np.full(5, 0.1), np.full(15, 1.0)] * PLAIN[::-1]  # the best on the first quarter alone
-    cell = replace(view.cells[1], runs={**view.cells[1].runs, "tail": tempting}, tail=Measured(0.8, 0.7, 0.9, 0.4))
+    cell = replace(
+        view.cells[1],
+        runs={**view.cells[1].runs, "tail": tempting},
+        tail=replace(view.cells[1].tail, mean=0.8, low=0.7, high=0.9),
+    )
     found = findings(replace(view, cells=[*view.cells, cell]), ["fixed", "META"])
     assert (found.contest.verdict, found.sure.short) == ("better", "Fairly sure")
 
@@ -303,11 +306,11 @@ def test_names_cannot_get_out_of_the_data() -> None:
 
 def test_a_full_study_is_small_enough() -> None:
     study, some = td.studies.Study.load("ringworld-0.40-0.35"), np.random.default_rng(1)
-    at = study.read_at[study.kept]
+    at = study.read_at[study.stored_points]
     cells = []
     for method in study.methods:
         for settings in study.cells(method):
-            tail, area = (Measured(*np.exp(some.normal(-9, 3, 4))) for _ in range(2))
+            tail, area = (summary(np.exp(some.normal(-9, 3, 4))) for _ in range(2))
             runs = {"seed": np.arange(20), "tail": np.exp(some.normal(size=20)), "area": np.exp(some.normal(size=20))}
             curve = np.exp(some.normal(-9, 3, (2, at.size)))
             runs["curve"] = np.exp(some.normal(-9, 3, (20, at.size)))

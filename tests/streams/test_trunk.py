@@ -98,7 +98,7 @@ def differences(network: Any, alphas: list[Any], alike: bool, n: int = 60) -> No
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("make", [td.steps.Intentional, td.steps.IntentionalRMS, td.steps.ObGD, float])
 def test_every_question_learns_by_its_own_equations(make: Any, alike: bool) -> None:
-    differences(td.Network(3, **SMALL), [make(a) for a in (0.3, 0.1, 0.2, 0.15)], alike)
+    differences(td.Network(3, **SMALL, random_biases=not alike), [make(a) for a in (0.3, 0.1, 0.2, 0.15)], alike)
 
 
 def test_compiled() -> None:
@@ -168,6 +168,17 @@ def test_as_every_horde(tmp_path: Path) -> None:
     assert whole.feature_names == ["a", "b"]
     assert set(whole.importance()["a"]) == {"a", "b"}
     assert repr(loaded.features) == "Network(inputs=2, hidden=[6, 5])"
+
+
+@pytest.mark.interpreted
+def test_a_file_with_columns_that_no_question_asks_about(tmp_path: Path) -> None:
+    data, asked = rows(90) | {"c": np.arange(90.0) % 5, "d": np.arange(90.0)}, {"a": QUESTIONS["a"]}
+    features: Any
+    for features in (td.Network(4, (5,)), td.features.Dense(4)):
+        horde = td.Horde(features, asked, lambda x: td.TD(x, td.steps.Intentional(0.1), 0.8))
+        one = horde.learn({name: column[:40] for name, column in data.items()})
+        one.save(tmp_path / "one")
+        assert td.load(tmp_path / "one").learn(data, skip=40).predict() == one.learn(data, skip=40).predict()
 
 
 @pytest.mark.interpreted

@@ -105,7 +105,7 @@ def test_results_are_costs_of_the_engine(tmp_path: Path) -> None:
     np.testing.assert_allclose(part["tail"], cost[:, -2:].mean(axis=1))
     np.testing.assert_allclose(part["area"], cost[:, 10:].mean(axis=1))  # after the warm-up
     np.testing.assert_allclose(part["final"], cost[:, -1])
-    np.testing.assert_allclose(np.stack(part["curve"].to_list()), cost[:, study.kept])
+    np.testing.assert_allclose(np.stack(part["curve"].to_list()), cost[:, study.stored_points])
     assert (part["tail"] > 0).all()
     wild = results.filter(pl.col("method") == "wild")
     assert (wild["diverged_at"] > 0).all()

@@ -77,11 +77,11 @@ def test_a_name_stands_for_the_rule_and_its_warm_up() -> None:
 
 
 def test_whether_lambda_is_fixed_is_known_of_every_cell() -> None:
-    fixed = {name: [STUDY.fixed_lam(name, cell) for cell in STUDY.cells(name)] for name in METHODS}
+    fixed = {name: [STUDY.methods[name].fixed_lam(cell) for cell in STUDY.cells(name)] for name in METHODS}
     assert fixed == {
         "both": [True, True, False, False] * 2, "rule": [False] * 2, "option": [False] * 2, "AutoTD": [False],
     }  # fmt: skip
-    families = {name: {STUDY.family(name, cell) for cell in STUDY.cells(name)} for name in METHODS}
+    families = {name: {STUDY.methods[name].family(cell) for cell in STUDY.cells(name)} for name in METHODS}
     assert families["both"] == {"fixed λ", "tunes itself"}
     assert families["AutoTD"] == families["rule"] == families["option"] == {"tunes itself"}
 

@@ -51,7 +51,7 @@ def test_a_point_that_was_not_kept_lies_between_its_neighbours(ring: tuple[td.st
     exact = np.exp(-study.read_at / 700.0)
     for curve in (5, 20, 33, 100):
         some = study.but(curve=curve)
-        falling = results.with_columns(curve=pl.lit(exact[some.kept].tolist()), tail=pl.lit(1.0))
+        falling = results.with_columns(curve=pl.lit(exact[some.stored_points].tolist()), tail=pl.lit(1.0))
         table = reproduce("ringworld_04_035", "published", some, falling)
         assert [c.mean for c in table.cells] == pytest.approx([exact[-11:-1].mean()] * len(table.cells), rel=1e-12)
 
@@ -88,7 +88,7 @@ def test_like_for_like_chooses_on_other_seeds_than_it_reports(ring: tuple[td.stu
 def test_verdicts_compare_the_chosen_runs_seed_by_seed(ring: tuple[td.studies.Study, pl.DataFrame]) -> None:
     study, results = ring
     half = pl.when(pl.col("method") == "META").then(0.5).otherwise(1.0) * (pl.col("seed") + 1.0)
-    better = results.with_columns(curve=pl.concat_list([half] * len(study.kept)))
+    better = results.with_columns(curve=pl.concat_list([half] * len(study.stored_points)))
     table = reproduce("ringworld_04_035", "published", study, better)
     assert {(v.reproduced, v.better) for v in table.verdicts} == {("yes", 1.0)}
     assert all(v.ratio == pytest.approx(0.5) for v in table.verdicts)

@@ -191,7 +191,7 @@ def test_points_are_even(study: td.studies.Study) -> None:
 def test_the_curve_keeps_points_evenly_and_the_whole_tail(study: td.studies.Study) -> None:
     n, m = study.points, min(study.curve, study.points)
     before = n - study.tail_points
-    head, tail = np.split(study.kept, [-study.tail_points])
+    head, tail = np.split(study.stored_points, [-study.tail_points])
     np.testing.assert_array_equal(tail, np.arange(before, n))
     wanted = np.arange(1, m + 1) * n / m - 1
     assert np.abs(head - wanted[: head.size]).max(initial=0.0) <= 0.5 + 1e-6

@@ -149,7 +149,7 @@ def test_returns_mean_the_same_in_compiled_worlds_and_in_processes() -> None:
         own = learn_in_env("Chain-v0", {}, None, agent.clone(), 0, 140, points, keep, np.arange(31))
         np.testing.assert_allclose(own.curve, compiled.returns[0, 0], rtol=1e-12)
         assert own.diverged_at == compiled.diverged_at[0, 0]
-        np.testing.assert_allclose(own.kept["episodes"], compiled.episodes[0][0])
+        np.testing.assert_allclose(own.parts["episodes"], compiled.episodes[0][0])
     calm = td.control.run(chain(), [chain_agent(0.1)], seeds=1, steps=140, points=points).returns[0, 0]
     so_far = [-sum((1 + s % 3) * 0.95**s for s in range(n)) for n in (7, 14, 21, 28)]
     np.testing.assert_allclose(calm[:4], so_far)  # the first episode ends after 30 steps

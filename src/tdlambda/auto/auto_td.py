@@ -28,9 +28,10 @@ from tdlambda.core.program import ANY_VECTOR
 from tdlambda.features import Dense, Encoder, Leading, Network, OneHot
 from tdlambda.features.encoder import first_misfit
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.episode import BatchLearner, require_fit, require_numbers
+from tdlambda.learners.episode import BatchLearner, require_fit
 from tdlambda.learners.learner import LEARNERS, REQUIRED, Array, Diverged, Learner, columns, encoded
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.sampler import require_numbers
 from tdlambda.rules import Fixed
 
 _PLAIN, _FLOAT = (float, np.float64), np.dtype(np.float64)

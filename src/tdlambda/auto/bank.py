@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats, Ints
+from tdlambda.arrays import Array, Floats, Ints, aligned
 from tdlambda.auto import errors, expert_table, readings
 from tdlambda.auto.coordinates import ROWS as MOMENTS
 from tdlambda.auto.coordinates import SCALE
 from tdlambda.auto.explanation import Expert, Explanation, mean_lam
-from tdlambda.auto.families import linear
+from tdlambda.auto.families import linear, observations
+from tdlambda.auto.families.observations import OBSERVATIONS
 from tdlambda.auto.mixture import (
     ENERGY,
     LONG,
@@ -31,7 +32,6 @@ from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
 from tdlambda.auto.transition import BankMemory, ObservationColumns, TransitionColumns
 from tdlambda.compiled import entry
-from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
 from tdlambda.core.records import named
 from tdlambda.core.tables import table
@@ -39,10 +39,10 @@ from tdlambda.features import Dense, Encoder
 from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
-    "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.size", "systems.start",
+    "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.stride", "systems.start",
     "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch",
-    "means.window", "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x",
-    "readings.positions", "readings.scratch", "readings.moved",
+    "means.window", "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "observations.x",
+    "observations.xv", "readings.directions", "readings.x", "readings.positions", "readings.scratch", "readings.moved",
 )  # fmt: skip
 """Arrays that are constant or scratch space; of `lanes.N` and `lanes.state`, some rows are saved."""
 _COUNTERS = ("under_way", "n_live", "steps")
@@ -71,19 +71,24 @@ class Bank:
     ) -> None:
         self.vectors, self.own, self.algorithm = isinstance(features, Dense), own, algorithm
         self.module: Any = module_of(algorithm, self.vectors)
-        size = features.size
-        self.systems = expert_table.systems_of(size, self.vectors, cosines) if built_in else []
+        size = self.size = features.size
+        self.shared = built_in and not self.vectors and features.active > 1 and size <= expert_table.MANY
+        """Whether there are systems of sparse features of which several are active."""
+        self.systems = expert_table.systems_of(size, self.vectors, cosines, self.shared) if built_in else []
         n = max([size + self.vectors, *(s.size for s in self.systems)])
         mean_arrays, prior = expert_table.first_means(size, expert_table.MEANS if built_in else expert_table.MEANS[:1])
         prior = [p for s in self.systems for _, _, p in s.experts] + prior
         self.first_lane = len(prior)
-        lanes: Any = () if algorithm is None else expert_table.first_lanes(algorithm, self.module, n)
+        lanes: Any = (
+            () if algorithm is None else expert_table.first_lanes(algorithm, self.module, n if self.vectors else size)
+        )
         prior += [(expert_table.OF_LEARNERS * self.vectors, 0.0, 1.0)] * (2 * len(linear.PAIRS) if lanes else 0)
         prior += [(0.0, 0.0, 1.0)] * len(own)
         active = n if self.vectors else features.active
         self.memory: Any = BankMemory(
-            _first_mixture(np.array(prior), 0 if self.vectors else size, active, len(own)),
+            _first_mixture(np.array(prior), 0 if self.vectors else n, active, len(own)),
             expert_table.first_systems(self.systems, self.vectors, n), mean_arrays, lanes,
+            expert_table.first_observations(features.active, self.shared),
             _first_readings(size, n - size - 1, len(own)) if self.vectors else (),
         )  # fmt: skip
         self._table, self._codes = table(self.memory), dict[str, Any]()
@@ -140,8 +145,8 @@ class Bank:
         """The weights Σ p w of the features, without the user's own experts; of readings, the slope in each."""
         m, p = self.memory, self.memory.mixture.weight
         w = p[: m.systems.of.size] @ m.systems.w if self.systems else np.zeros(0)
-        n = self.memory.mixture.visits.size if not self.vectors else m.readings.positions.size
-        w = np.append(w, np.zeros(n - w.size))
+        n = self.size if not self.vectors else m.readings.positions.size
+        w = np.append(w, np.zeros(max(0, n - w.size)))[:n]
         if m.lanes:
             lanes = len(linear.PAIRS)
             shares = p[self.first_lane : self.first_lane + 2 * lanes]
@@ -212,37 +217,52 @@ class Bank:
         spread: Floats = ((each[:, :known] - out[:, None]) ** 2) @ p
         if self.vectors and self.memory.readings.number["held"][0] < HELD:
             return spread
+        if self.knows_observations:
+            spread = np.maximum(spread, (each[:, self._leading] - out) ** 2)
         return spread + self._left_open(self._features(index, value)) + self._approximation()
 
     @property
-    def shared(self) -> bool:
-        """Whether there are systems of sparse features of which several are active."""
-        return not self.vectors and bool(self.systems) and self.memory.mixture.recent.shape[1] > 1
+    def knows_observations(self) -> bool:
+        """Whether each distinct observation has a feature of its own."""
+        return self.shared and self.memory.observations.count[0] <= OBSERVATIONS
+
+    @property
+    def _leading(self) -> int:
+        """The expert of LSTD(0) with the most weight, of those that know each observation if there are any."""
+        first = int(self.knows_observations) * len(expert_table.LAMBDAS)
+        some = np.flatnonzero(self.memory.systems.of == first)
+        return int(some[np.argmax(self.memory.mixture.weight[some])])
 
     def _approximation(self) -> float:
         """An estimate of the squared approximation error of shared sparse features: APPROXIMATION · E[(V₁ - V₀)²].
 
-        V₀ and V₁ are LSTD(0) and LSTD(1), which differ in the limit only if no weights represent v. 0 for tables and
-        readings.
+        V₀ and V₁ are LSTD(0) and LSTD(1), which differ in the limit only if no weights represent v. 0 for tables,
+        readings, and as long as each distinct observation has a feature of its own.
         """
         m, q = self.memory.mixture, self.memory.systems
-        if not self.shared:
+        if not self.shared or self.knows_observations:
             return 0.0
-        first, last = (int(np.flatnonzero(q.of == k)[1]) for k in (0, len(self.systems) - 1))
+        first, last = (int(np.flatnonzero(q.of == k)[1]) for k in (0, len(expert_table.LAMBDAS) - 1))
         gap = ((q.w[last] - q.w[first])[m.recent] * m.recent_value).sum(axis=1)
         return float(expert_table.APPROXIMATION * np.mean(gap**2))
 
     def _features(self, index: Ints, value: Floats) -> Floats:
-        """The features of observations that the first system uses [observation, feature]."""
-        n = self.memory.systems.S.shape[0]
-        X = np.zeros((len(value), n))
-        if self.vectors and n:
+        """The features of observations that the spread of LSTD(0) is known of [observation, feature]."""
+        o = self.memory.observations
+        X = np.zeros((len(value), self.systems[0].size if self.systems else 0))
+        if self.vectors and self.systems:
             f, phi = self.memory.readings, np.empty(self.memory.readings.positions.size)
             for t, row in enumerate(value):
                 readings.place(f, row, phi)
-                X[t] = phi[:n]
-        elif n:
+                X[t] = phi[: X.shape[1]]
+        elif self.systems:
             np.add.at(X, (np.arange(len(value))[:, None], index), value)
+        if self.knows_observations:
+            count = int(o.count[0])
+            known = [observations.find(o, *row) for row in zip(index, value, strict=True)]
+            own = np.zeros((len(value), min(count + 1, OBSERVATIONS)))
+            own[np.arange(len(value)), [k if k >= 0 else own.shape[1] - 1 for k in known]] = 1.0
+            X = np.hstack([X, own])
         return X
 
     def _left_open(self, X: Floats) -> Floats:
@@ -251,15 +271,15 @@ class Bank:
         n = X.shape[1]
         if not n:
             return np.zeros(len(X))
-        from tdlambda.auto.families.least_squares import add_block
-
-        add_block(q)
-        leading = int(np.argmax(self.memory.mixture.weight[: len(self.systems[0].experts)]))
-        ridge = q.ridge[leading] * q.q[:n]
-        A = q.A[: n * n].reshape(n, n).T / q.weight[0] + np.diag(ridge)
-        Y = np.linalg.lstsq(A.T, X.T, rcond=None)[0]
+        k, ahead = self._leading, slice(q.filled[1], q.filled[0])
+        system, ridge = q.of[k], q.ridge[k] * q.q[:n]
+        stride = q.stride[system]
+        A = q.A[q.start[system] :][: n * stride].reshape(n, stride)[:, :n]
+        if self.vectors:
+            A = A + q.block[0, ahead, :n].T @ q.block[1, ahead, :n]
+        Y = np.linalg.lstsq(A / q.weight[system] + np.diag(ridge), X.T, rcond=None)[0]
         size = float(np.mean(q.w[0, 1:n] ** 2)) if self.vectors else float(s["value"]) / max(float(s["norm"]), 1e-300)
-        found: Floats = np.einsum("it,it->t", Y, q.S @ Y) + ridge**2 * size @ Y**2
+        found: Floats = np.einsum("it,it->t", Y, q.S[:n, :n] @ Y) + ridge**2 * size @ Y**2
         return np.maximum(found, 0.0)
 
     @property
@@ -273,10 +293,11 @@ class Bank:
         m = self.memory.mixture
         if m.number["steps"][0] < errors.RECENT * errors.SKIPPED or not self.systems:
             return None
-        n = self.memory.systems.S.shape[0]
-        X = np.zeros((errors.RECENT, max(n, m.recent.max() + 1)))
+        if not self.vectors:
+            return float(np.sqrt(self.variance(m.recent, m.recent_value).mean()))
+        X = np.zeros((errors.RECENT, max(m.recent.max() + 1, self.systems[0].size)))
         np.add.at(X, (np.arange(errors.RECENT)[:, None], m.recent), m.recent_value)
-        return float(np.sqrt(self._left_open(X[:, :n]).mean() + self._approximation()))
+        return float(np.sqrt(self._left_open(X[:, : self.systems[0].size]).mean()))
 
     # ---- words ------------------------------------------------------------------------------------------------
 
@@ -290,8 +311,8 @@ class Bank:
         m, kinds = self.memory.mixture, list[Any]()
         for s in self.systems:
             for leading, ridge, _ in s.experts:
-                more = leading - self.systems[0].size
-                kinds.append({"kind": "LSTD", "lam": s.lam, "window": s.window, "ridge": ridge, "cosines": more})
+                more = {"cosines" if self.vectors else "observations": leading - self.systems[0].size}
+                kinds.append({"kind": "LSTD", "lam": s.lam, "window": s.window, "ridge": ridge} | more)
         kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in self.memory.means.window]
         if self.memory.lanes:
             pairs = [(float(a), float(z)) for a, z in self.memory.lanes.lane[[linear.ALPHA, linear.LAM]].T]
@@ -349,8 +370,8 @@ class Bank:
                 raise ValueError("state: the counts of the learners are not consistent")
         s, weight = new["mixture.number"].view(NUMBERS)[0], new["mixture.weight"]
         steps = seen if not self.vectors or seen >= HELD else 0
-        size = self.memory.mixture.visits.size
-        recent = new["mixture.recent"]
+        size, recent, filled = 0 if self.vectors else self.size, new["mixture.recent"], new["systems.filled"]
+        n, known = new["systems.size"], new["observations.count"][0]
         if not (
             s["steps"] == steps
             and (weight >= 0).all()
@@ -361,8 +382,10 @@ class Bank:
             and (new["mixture.sums"][:, ENERGY::2] >= 0).all()
             and np.isin(new["mixture.absent"], (0, 1)).all()
             and ((recent >= 0) & (recent < (size or recent.shape[1]))).all()
-            and 0 <= new["systems.filled"][0] < max(1, self.memory.systems.block.shape[1])
+            and 0 <= filled.min() <= filled.max() == filled[0] < max(1, self.memory.systems.block.shape[1])
             and (new["systems.weight"] > 0).all()
+            and 0 <= known <= 1 + OBSERVATIONS
+            and ((n >= 0) & (n <= self.memory.systems.stride)).all()
         ):
             raise ValueError("state does not fit this learner: its counts, weights or discounts are not consistent")
         if self.vectors:
@@ -391,7 +414,7 @@ def _first_readings(d: int, cosines: int, own: int) -> Readings:
     room = REFITS[-1] if cosines else HELD
     return Readings(
         moments=np.zeros((MOMENTS, d + 1)), past=np.zeros((room + 1, 2 * d + MORE + 2 * own)),
-        directions=frequencies(d, cosines, 0), fixed=np.zeros((2, d)), moved=np.zeros((2, d)),
+        directions=aligned(frequencies(d, cosines, 0).T / (2 * np.pi)), fixed=np.zeros((2, d)), moved=np.zeros((2, d)),
         x=aligned(np.zeros((2, d + 1 + cosines))), scratch=np.zeros(HELD), positions=np.arange(d + 1 + cosines),
         number=number,
     )  # fmt: skip

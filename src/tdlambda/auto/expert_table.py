@@ -3,6 +3,7 @@
 | family | file | sparse features | vectors of readings |
 | --- | --- | --- | --- |
 | least squares | `least_squares` | up to MANY: 3 λ × 5 ridges | up to FEW: 3 λ × 3 windows; up to MANY: λ = 0.8 |
+| each observation | `least_squares`, on the features of `observations` | up to MANY, several active: 2 λ × 5 ridges | |
 | random cosines | `least_squares`, on the features of `readings` | | up to FEW: 2 λ × 2 ridges × 3 nested sets |
 | running means | `means` | all | all |
 | learners | `linear` | 6 α × 4 λ | above FEW, or with a named algorithm |
@@ -19,12 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tdlambda.arrays import aligned
 from tdlambda.auto.families import linear, means
-from tdlambda.auto.families.least_squares import BLOCK, LARGE, Systems
+from tdlambda.auto.families.least_squares import BLOCK, Systems
 from tdlambda.auto.families.linear import Lanes
 from tdlambda.auto.families.means import Means
+from tdlambda.auto.families.observations import OBSERVATIONS, Observations
 from tdlambda.auto.modules import lanes_type
-from tdlambda.core.lane_memory import aligned
 from tdlambda.core.names import words
 from tdlambda.core.records import named
 from tdlambda.core.runtime import DENSE_SIZE
@@ -41,6 +43,8 @@ APPROXIMATION = 4.0
 """Squared approximation error of shared features over the mean squared difference of LSTD(1) and LSTD(0)."""
 MEANS = (np.inf, 1000.0, 100.0, 10.0, 1.0, 0.0)
 """Windows of running means, in steps; 0 stands for the constant prediction 0."""
+OF_OBSERVATIONS = 0.5
+"""Prior penalty for a feature for each observation."""
 LAST_LAMBDA, OF_WINDOW, OF_MEAN, OF_ALL, OF_ZERO, OF_COSINES, OF_LEARNERS = 2.0, 1.2, 1.0, 0.5, 0.5, 1.5, 2.0
 """Prior penalties: for λ = 1; for each factor e in t/window; for a mean; for each factor e in t, for the mean of all
 steps and for 0; for 0, in addition to a mean's; for cosines; for learners on readings."""
@@ -55,15 +59,15 @@ class System(NamedTuple):
     experts: list[tuple[int, float, tuple[float, float, float]]]
 
 
-def systems_of(size: int, vectors: bool, cosines: int) -> list[System]:
-    """The systems for this number of features; for vectors, of readings."""
+def systems_of(size: int, vectors: bool, cosines: int, shared: bool) -> list[System]:
+    """The systems for this number of features, which states may share; for vectors, of readings."""
     if size > MANY:
         return []
     if not vectors:
-        return [
-            System(lam, np.inf, size, [(size, r, (a, 0.0, 1.0)) for r in RIDGES])
-            for lam, a in zip(LAMBDAS, OF_LAMBDA, strict=True)
-        ]
+        whole = size + OBSERVATIONS
+        kinds = [(lam, size, a) for lam, a in zip(LAMBDAS, OF_LAMBDA, strict=True)]
+        kinds += [(lam, whole, a + OF_OBSERVATIONS) for lam, _, a in kinds[:2] if shared]
+        return [System(lam, np.inf, n, [(n, r, (a, 0.0, 1.0)) for r in RIDGES]) for lam, n, a in kinds]
     D = size + 1
     found = []
     for lam in OF_READINGS if size <= FEW else OF_READINGS[1:2]:
@@ -84,19 +88,27 @@ def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
     experts = [(k, leading, ridge) for k, s in enumerate(every) for leading, ridge, _ in s.experts]
     of, leading, ridge = np.array(experts, dtype=np.float64).reshape(-1, 3).T
     sizes = np.array([s.size for s in every], dtype=np.int64)
-    block = (1 + S, BLOCK, n) if ordered and n >= LARGE else (0, 0, 0)
-    first = every[0].size if every else 0
+    first = (every[0].size if ordered else n) if every else 0
     q = np.ones(features)
     q[:1] = 0.0 if ordered else 1.0
     return Systems(
-        lam=np.array([s.lam for s in every]), growth=np.array([1 / (1 - 1 / s.window) for s in every]), size=sizes,
+        lam=np.array([s.lam for s in every]), growth=np.array([1 / (1 - 1 / s.window) for s in every]),
+        size=sizes.copy(), stride=sizes,
         start=np.concatenate([[0], np.cumsum(sizes**2)])[:S].astype(np.int64), of=of.astype(np.int64),
         leading=leading.astype(np.int64), ridge=ridge.copy(), weight=np.ones(S), age=np.zeros(S), due=np.zeros(S),
         z=aligned(np.zeros((S, n))), A=aligned(np.zeros(int((sizes**2).sum()))), b=aligned(np.zeros((S, n))),
         w=aligned(np.zeros((len(experts), n))), q=q,
         prior=np.array([prior[0] for s in every for _, _, prior in s.experts]),
-        S=np.zeros((first, first)), block=aligned(np.zeros(block)),
-        filled=np.zeros(1, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
+        S=np.zeros((first, first)), block=aligned(np.zeros((1 + S, BLOCK * ordered, n))),
+        filled=np.zeros(1 + S, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
+    )  # fmt: skip
+
+
+def first_observations(active: int, shared: bool) -> Observations:
+    """The arrays of the distinct observations, of which there are none yet."""
+    rows = (2, active + 1) if shared else (0, 0)
+    return Observations(
+        np.zeros(OBSERVATIONS * shared), np.zeros(1, np.int64), np.zeros(rows, np.int64), np.zeros(rows)
     )  # fmt: skip
 
 

@@ -30,12 +30,14 @@ class Expert:
     """Ridge of least squares, in observations."""
     cosines: int = 0
     """Number of random cosines of the readings."""
+    observations: int = 0
+    """Largest number of distinct observations, if each has a feature of its own."""
 
     @property
     def name(self) -> str:
         """The expert's name, as in `AutoTD.expert_weights`."""
         last = "" if self.window == math.inf else f" of the last {self.window:g} steps"
-        more = f", {self.cosines} cosines" if self.cosines else ""
+        more = f", {self.cosines} cosines" if self.cosines else ", each observation" if self.observations else ""
         return {
             "TD": f"α = {self.alpha or 0:g}, λ = {self.lam:g}{', averaged' if self.averaged else ''}",
             "LSTD": f"LSTD({self.lam:g}){last}, ridge {self.ridge:g}{more}",

@@ -24,6 +24,7 @@ from tdlambda.auto.families.linear import values as linear_values
 from tdlambda.auto.families.means import RETURN, Means
 from tdlambda.auto.families.means import learn as learn_means
 from tdlambda.auto.families.means import values as means_values
+from tdlambda.auto.families.observations import Observations, add_own, enter, find
 from tdlambda.auto.mixture import (
     Mixture,
     add_distances,
@@ -81,6 +82,7 @@ class BankMemory(NamedTuple):
     systems: Systems
     means: Means
     lanes: Lanes | tuple[()]
+    observations: Observations
     readings: Readings | tuple[()]
 
 
@@ -149,6 +151,7 @@ def predict_one(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, out: Floa
         values(m, f.positions, phi, own, out)
     else:
         values(m, x, xv, own, out)
+        add_own(m.systems, m.mixture.visits.size - m.observations.key.size, find(m.observations, x, xv), out)
     low, high = limits(s)
     return mix(out, m.mixture.weight, low, high)
 
@@ -174,7 +177,7 @@ def predict_rows_of(m: Any, c: ObservationColumns, state: int, vectors: bool) ->
 
 def advance_by(
     m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, own: Floats, own_next: Floats, reward: float, gamma_next: float,
-    rho: float, terminated: bool, truncated: bool, evidence: float, lanes: bool,
+    rho: float, terminated: bool, truncated: bool, evidence: float, lanes: bool, vectors: bool,
 ) -> None:  # fmt: skip
     """Learn from one transition between features."""
     mixture, s = m.mixture, m.mixture.number[0]
@@ -184,13 +187,24 @@ def advance_by(
     if t == 1.0:
         low = high = 0.0
     note_limits(s, reward, gamma, rho, fresh)
+    X, XV, Y, YV, at, at_next, n = x, xv, y, yv, -1, -1, 0
+    if not vectors and m.observations.key.size > 0:
+        o, n = m.observations, mixture.visits.size - m.observations.key.size
+        at = enter(o, m.systems, mixture, 0, x, xv, n)
+        if gamma > 0.0:
+            at_next = enter(o, m.systems, mixture, 1, y, yv, n)
+        if o.count[0] > o.key.size:
+            at, o.xv[0, x.size] = -1, 0.0
+        X, XV, Y, YV = o.x[0], o.xv[0], o.x[1], o.xv[1]
     values(m, x, xv, own, mixture.value)
+    if not vectors:
+        add_own(m.systems, n, at, mixture.value)
     u, norm = mix(mixture.value, mixture.weight, low, high), squared(xv, x.size)
     if not fresh:
         close(mixture, u)
     add_distances(mixture, u, fresh, evidence)
     if mixture.expected.shape[0] > 0:
-        expect(mixture, x, xv, norm)
+        expect(mixture, X, XV, squared(XV, XV.size))
     if int(t) % SKIPPED == 0:
         row = (int(t) // SKIPPED) % RECENT
         for j in range(x.size):
@@ -205,8 +219,8 @@ def advance_by(
         learn_linear(
             m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated
         )  # fmt: skip
-    note_spread(m.systems, x, xv, y, yv, reward, gamma, rho)
-    learn_systems(m.systems, 0, x, xv, y, yv, reward, gamma, rho, evidence)
+    note_spread(m.systems, X, XV, Y, YV, reward, gamma, rho)
+    learn_systems(m.systems, 0, X, XV, Y, YV, reward, gamma, rho, evidence)
     learn_means(m.means, reward, gamma, rho)
     if gamma == 0.0:
         for j in range(m.means.rows.shape[1]):
@@ -216,6 +230,8 @@ def advance_by(
         u_next = 0.0
         if not terminated:
             values(m, y, yv, own_next, mixture.value)
+            if not vectors:
+                add_own(m.systems, n, at_next, mixture.value)
             u_next = mix(mixture.value, mixture.weight, low, high)
         close(mixture, u_next)
         end_episode(m)
@@ -265,7 +281,7 @@ def end_of_episode(m: Any, lanes: bool) -> None:
 def learn_vector_of(m: Any, row: Floats, lanes: bool) -> None:
     """Learn from one transition between vectors of readings, given as a row of `past`."""
     f, q, own = m.readings, m.systems, m.mixture.own.shape[1]
-    d, s, has_cosines = f.moments.shape[1] - 1, f.number[0], f.directions.shape[0] > 0
+    d, s, has_cosines = f.moments.shape[1] - 1, f.number[0], f.directions.shape[1] > 0
     reward = observe_row(f, row)
     if s.steps >= s.rebase:
         s.rebase *= 2.0
@@ -355,7 +371,7 @@ def learn_rows_of(
         c.terminated[0], c.truncated[0] = ended & 1 > 0, ended & 2 > 0
         if ended & STATES > 0:
             c.x[0, 0], c.y[0, 0] = state, state_next
-    own, size = m.mixture.own, m.mixture.visits.size
+    own, size = m.mixture.own, m.mixture.visits.size - m.observations.key.size
     recorded = c.before.shape[2] > own.shape[1]
     for t in range(c.reward.size):
         if check(c.reward[t], c.gamma[t], c.rho[t]) != 0 or not abs(c.reward[t]) <= MOST_REWARD:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from altair.typing import ChartType
-from scipy.special import stdtrit
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.charts.learning_curves import learning_curves
 from tdlambda.charts.style import number
+from tdlambda.charts.tidy import band, mean_over_runs
 
 
 def runs(
@@ -33,15 +32,11 @@ def runs(
     """
     rows = []
     for name, some in zip(names, curves, strict=True):
-        alive = np.isfinite(some)
-        n = alive.sum(axis=0)
-        with np.errstate(all="ignore"):
-            mean = np.where(alive, some, 0.0).sum(axis=0) / n
-            spread = np.sqrt((np.where(alive, some - mean, 0.0) ** 2).sum(axis=0) / (n - 1))
-            half = stdtrit(np.maximum(n - 1, 1), 0.975) * spread / np.sqrt(n)
+        mean, error, n = mean_over_runs(some)
+        columns = (points.tolist(), mean, *band(mean, error, n, log=False), n)
         rows += [
-            {"series": name, "step": step, "when": f"{step:,} {unit}", "mean": m, "low": m - h, "high": m + h,
+            {"series": name, "step": step, "when": f"{step:,} {unit}", "mean": m, "low": a, "high": b,
              "text": number(m), "n": int(k), "settings": None}
-            for step, m, h, k in zip(points.tolist(), mean, half, n, strict=True)
+            for step, m, a, b, k in zip(*columns, strict=True)
         ]  # fmt: skip
     return learning_curves(rows, y, unit, log=(False, log))

@@ -1,4 +1,4 @@
-"""Tidy rows for charts: plain numbers, and a look for each series."""
+"""Tidy rows for charts: means over runs, plain numbers, and a look for each series."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+from scipy.special import stdtrit
+
+from tdlambda.arrays import Floats, Ints
 from tdlambda.charts.style import DASHES, OKABE_ITO, SHAPES, number
 
 Rows = Iterable[Mapping[str, Any]] | Any
@@ -38,6 +42,27 @@ def plain(value: Any, digits: int = 6) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{digits}g}") if math.isfinite(value) else None
     return value
+
+
+def mean_over_runs(curves: Floats) -> tuple[Floats, Floats, Ints]:
+    """Mean and standard error over the runs, [run, point], and their number; a run counts while it is finite."""
+    alive = np.isfinite(curves)
+    n = alive.sum(axis=0)
+    with np.errstate(all="ignore"):
+        mean = np.where(alive, curves, 0.0).sum(axis=0) / n
+        spread = np.sqrt((np.where(alive, curves - mean, 0.0) ** 2).sum(axis=0) / (n - 1))
+        return mean, spread / np.sqrt(n), n
+
+
+def band(mean: Floats, error: Floats, n: Ints | int, log: bool) -> tuple[Floats, Floats]:
+    """The 95 % interval of a mean over n runs by Student's t, mean ± t · error.
+
+    On a logarithmic axis it is mean · exp(± t · error / mean), which does not reach 0.
+    """
+    half = stdtrit(np.maximum(n - 1, 1), 0.975) * error
+    with np.errstate(all="ignore"):
+        factor = np.exp(half / mean)
+        return (mean / factor, mean * factor) if log else (mean - half, mean + half)
 
 
 def dressed(rows: Rows) -> list[dict[str, Any]]:

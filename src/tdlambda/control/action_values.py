@@ -16,7 +16,7 @@ from tdlambda.arrays import Floats, flag, fraction, integer, number
 from tdlambda.control.defaults import step_size
 from tdlambda.control.exploration import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_modules import ValueForm, value_module
-from tdlambda.control.value_parts import drawn, lambda_table, policy_from, same_policy
+from tdlambda.control.value_parts import lambda_table, policy_from, same_policy
 from tdlambda.control.value_state import RECORD, ValueState
 from tdlambda.control.value_steps import NEVER, NO_ACTION
 from tdlambda.core import runtime
@@ -30,6 +30,7 @@ from tdlambda.learners.learner import NO_GAMMA, encoded
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
 from tdlambda.randomness import Drawing, check_generator
 from tdlambda.rules import Fixed, PerState, as_rule
+from tdlambda.runner.behavior import check_coverage, drawn
 from tdlambda.showing import no_argument, same, says_arguments
 
 _ARRAY, _FLOAT = np.ndarray, np.dtype(np.float64)
@@ -417,12 +418,7 @@ class ActionValues(ValueState):
         k = self.actions
         pi = self._probabilities(self._pi, next_obs)
         b = pi if self.form.on_policy else self._probabilities(self._b, next_obs)
-        missed = (pi > 0) & (b == 0)
-        if missed.any():
-            raise ValueError(
-                f"behavior never takes action {int(np.argmax(missed))} at observation {next_obs!r}, but policy does; "
-                "give that action a positive probability, or its value cannot be learned"
-            )
+        check_coverage(pi, b, next_obs)
         if not b[next_action] > 0:
             self._refuse(NEVER, None, 0.0, next_obs, next_action, 0.0)
         self._scratch[k : 2 * k], self._scratch[2 * k : 3 * k] = pi, b

@@ -273,7 +273,7 @@ class ActorCritic(SavedAgent):
     def _learn(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any
     ) -> None:
-        number, point = self.policy.given(action)
+        number, point = self.policy.validated(action)
         x, xv = self.actor.encode(obs)
         yv = self.actor.ahead(next_obs)
         if rho is None:

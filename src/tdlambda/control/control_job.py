@@ -37,7 +37,7 @@ def checked(
     )  # fmt: skip
 
 
-def kept_of(agent: Any, keep: tuple[str, ...], observations: Any, episodes: Floats) -> dict[str, Any]:
+def parts_of(agent: Any, keep: tuple[str, ...], observations: Any, episodes: Floats) -> dict[str, Any]:
     """The requested parts of an agent's final state."""
     pairs = isinstance(agent, ActionValues)
     makers: dict[str, Callable[[], Any]] = {

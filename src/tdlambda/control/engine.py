@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats
-from tdlambda.control.control_job import checked, kept_of
+from tdlambda.control.control_job import checked, parts_of
 from tdlambda.control.lane import Agent, Lane, form_of
 from tdlambda.control.processes import pieces_in_processes, pool_of
 from tdlambda.control.worlds import EnvTask
@@ -145,6 +145,6 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Ru
                 lam = getattr(agent, "critic", agent).lambdas(job.observations)
                 motion.append(lam if lam.ndim == 1 else lam.mean(axis=1))  # for action values, the mean over actions
         bar.advance(0, int(lane.diverged_at >= 0))
-        kept = kept_of(lane.close(), job.keep, job.observations, lane.finished_episodes())
-        found[place] = RunRecord(lane.curve, lane.diverged_at, kept, np.array(motion) if moments else None)
+        parts = parts_of(lane.close(), job.keep, job.observations, lane.finished_episodes())
+        found[place] = RunRecord(lane.curve, lane.diverged_at, parts, np.array(motion) if moments else None)
     return found

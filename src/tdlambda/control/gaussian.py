@@ -106,7 +106,7 @@ class Gaussian(Policy):
         """The numbers log σ₀ and B (0 for infinite)."""
         return {"log_sigma": math.log(self.sigma), "reach": 0.0 if self.within is None else math.log(self.within)}
 
-    def given(self, action: Any) -> tuple[int, Floats]:
+    def validated(self, action: Any) -> tuple[int, Floats]:
         """The action in units of the box."""
         point = real(action, "action")
         if point.size != self.dimensions or not np.isfinite(point).all():
@@ -130,7 +130,7 @@ class Gaussian(Policy):
     def log_density(self, distribution: MeanAndSigma, action: Any) -> float:
         """The log density of the action, in the box's own units."""
         mean, sigma = distribution
-        away = (self.middle + self.unit * self.given(action)[1] - mean) / sigma
+        away = (self.middle + self.unit * self.validated(action)[1] - mean) / sigma
         return float(-(away**2 / 2 + np.log(sigma)).sum() - self.dimensions * math.log(2 * math.pi) / 2)
 
     def behavior(self, given: Behavior) -> Callable[[Any], MeanAndSigma]:

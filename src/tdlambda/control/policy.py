@@ -82,7 +82,7 @@ class Policy(ByParameters, ABC):
         return {}
 
     @abstractmethod
-    def given(self, action: Any) -> tuple[int, Floats]:
+    def validated(self, action: Any) -> tuple[int, Floats]:
         """Validate an action and convert it for the kernels."""
 
     @abstractmethod

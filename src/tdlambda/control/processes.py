@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.control.control_job import kept_of
+from tdlambda.control.control_job import parts_of
 from tdlambda.control.interaction import ACCOUNT, record_step
 from tdlambda.control.training import train
 from tdlambda.learners import Diverged
@@ -60,7 +60,7 @@ def learn_in_env(
     finally:
         world.close()
     episodes = np.stack([curve.discounted, curve.lengths, curve.ends], axis=1) if len(curve) else np.zeros((0, 3))
-    return RunRecord(curve.at_points, curve.diverged_at, kept_of(agent, keep, observations, episodes))
+    return RunRecord(curve.at_points, curve.diverged_at, parts_of(agent, keep, observations, episodes))
 
 
 class _Recorder(LearningCurve):

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats, integer
 from tdlambda.control.policy import Behavior, Policy, PolicyKernel
 from tdlambda.features import Encoder, Network
-from tdlambda.runner.behavior import as_function
+from tdlambda.runner.behavior import as_function, check_coverage, drawn
 
 
 def distribution(s: Any, out: Floats) -> None:
@@ -94,7 +94,7 @@ class Softmax(Policy):
         self.actions = self.rows = integer(actions, "actions", 1)
         self._no_point = np.zeros(0)
 
-    def given(self, action: Any) -> tuple[int, Floats]:
+    def validated(self, action: Any) -> tuple[int, Floats]:
         """The action as an integer, validated."""
         if type(action) is not int or not 0 <= action < self.actions:
             action = integer(action, "action", 0, self.actions - 1)
@@ -106,8 +106,7 @@ class Softmax(Policy):
 
     def draw(self, distribution: Floats, rng: np.random.Generator) -> int:
         """Draw an action."""
-        sums = np.cumsum(distribution)
-        return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+        return drawn(distribution, rng.random())
 
     def mode(self, distribution: Floats) -> int:
         """The most probable action; the first one if there are ties."""
@@ -116,7 +115,7 @@ class Softmax(Policy):
     def log_density(self, distribution: Floats, action: Any) -> float:
         """Log π(action|s)."""
         with np.errstate(divide="ignore"):
-            return float(np.log(distribution[self.given(action)[0]]))
+            return float(np.log(distribution[self.validated(action)[0]]))
 
     def behavior(self, given: Behavior) -> Callable[[Any], Floats]:
         """Build a behaviour policy from a row of probabilities, a table [state, action] or a function."""
@@ -124,11 +123,7 @@ class Softmax(Policy):
 
         def positive(obs: Any) -> Floats:
             row = function(obs)
-            if not row.all():
-                raise ValueError(
-                    f"behavior never takes action {int(np.argmin(row))} at observation {obs!r}, but a softmax policy "
-                    "does; give that action a positive probability, or its value cannot be learned"
-                )
+            check_coverage(1.0, row, obs)
             return row
 
         return positive

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats
 from tdlambda.control.exploration import GreedyPolicy
 from tdlambda.features import Encoder, Network
 from tdlambda.rules import PerState
@@ -30,12 +29,6 @@ def same_policy(policy: Any, behavior: Any) -> bool:
     if isinstance(policy, GreedyPolicy) or isinstance(behavior, GreedyPolicy) or callable(policy) or callable(behavior):
         return bool(policy is behavior or (isinstance(policy, GreedyPolicy) and policy == behavior))
     return np.array_equal(policy, behavior)
-
-
-def drawn(probabilities: Floats, u: float) -> int:
-    """The action whose probability interval contains u; never one of probability 0."""
-    sums = np.cumsum(probabilities)
-    return int(np.searchsorted(sums, u * sums[-1], side="right"))
 
 
 def lambda_table(lam: Any, features: Encoder | Network, actions: int) -> Any:

@@ -36,9 +36,9 @@ class Interpreter:
 
     def learn(
         self, x: Any, y: Any, reward: float, gamma: float, rho: float, lam: float = 1.0,
-        terminated: bool = False, truncated: bool = False, z: Any = None, cut: float = 1.0,
+        terminated: bool = False, truncated: bool = False, z: Any = None, factor: float = 1.0,
     ) -> None:  # fmt: skip
-        """Learn from one transition from x to x' = y. z are λ's features at x'; `cut` is a factor on every λ'.
+        """Learn from one transition from x to x' = y. z are λ's features at x'; `factor` is one on every λ'.
 
         If x' is a mixture (`Model.mixed`), z is x of the next step.
         """
@@ -52,7 +52,7 @@ class Interpreter:
             "gamma_next": 0.0 if terminated else gamma,
             "rho": rho,
             "one": 1.0,
-            "cut": cut,
+            "factor_": factor,
         }
         known["ready"] = (not terminated or self.a.reads_terminal) and self.steps > self.numbers.get("warm_up", 0)
         known |= {"lam_next": lam, "xx": x @ x, "zz": z @ z, "most_reward": self.most_reward}
@@ -191,7 +191,7 @@ class Interpreter:
     def _estimate(self, k: str, given: Any, known: Any, dots: Any, sizes: Any, x: Any, y: Any) -> None:
         """Let one estimate learn from its own reward, discount, ratio and λ'."""
         local = {name: known[source] for name, source in zip(INPUTS, given[:4], strict=True)}
-        local["lam_next"] *= known["cut"]
+        local["lam_next"] *= known["factor_"]
         local |= {name: dots[k, name] for name in self.a.dots}
         local |= {size: known[given.pace] * value for size, value in sizes.items()}
         local |= {size: 0.0 for size in sizes if self.model.without(size, k)}

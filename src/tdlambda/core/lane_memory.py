@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from tdlambda.arrays import Array, Bools, Floats, Ints, clipped
+from tdlambda.arrays import Array, Bools, Floats, Ints, aligned, clipped
 from tdlambda.compiled import IS_COMPILED
 from tdlambda.core.memory import VISITS, Memory
 from tdlambda.core.model import Model
@@ -26,15 +26,6 @@ LINE = 8 if IS_COMPILED else 1
 """Numbers in a cache line; 1 if uncompiled, because padding lanes would then cost as much as the others."""
 SHARED = ("steps", "since", "length", "longest", *lanes.SHARED_FLOATS)
 """Numbers that all lanes have in common."""
-
-
-def aligned(array: Floats) -> Floats:
-    """A copy aligned to a cache line, because vector loads across two lines are slow."""
-    room = np.empty(array.size + LINE)
-    begin = -(room.ctypes.data // 8) % LINE
-    copy = room[begin : begin + array.size].reshape(array.shape)
-    copy[:] = array
-    return copy
 
 
 class LaneState(NamedTuple):

@@ -112,9 +112,9 @@ class LaneWorker:
             errors = self.errors[:, lane].copy()
             if at >= 0:
                 errors[self.points >= at + self.before] = np.inf
-            kept = _kept(self.job, self.block.learner(lane)) if self.job.keep else {}
+            parts = _parts_of(self.job, self.block.learner(lane)) if self.job.keep else {}
             motion = np.array([moment[lane] for moment in self.motion]) if self.moments else None
-            found[place] = RunRecord(errors, at, kept, motion)
+            found[place] = RunRecord(errors, at, parts, motion)
         return found
 
 
@@ -163,10 +163,10 @@ class LearnerWorker:
         while len(self.motion) < len(self.moments):  # after divergence, λ is that at divergence
             self.motion.append(_lambdas(self.job, self.learner))
         motion = np.array(self.motion) if self.moments else None
-        return {self.place: RunRecord(self.errors, self.diverged_at, _kept(self.job, self.learner), motion)}
+        return {self.place: RunRecord(self.errors, self.diverged_at, _parts_of(self.job, self.learner), motion)}
 
 
-def _kept(job: Job, learner: Any) -> dict[str, Any]:
+def _parts_of(job: Job, learner: Any) -> dict[str, Any]:
     """The requested parts of a learner's final state."""
     what: dict[str, Any] = {}
     if "weights" in job.keep:

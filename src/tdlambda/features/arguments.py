@@ -16,13 +16,6 @@ def whole_number(name: str, value: Any, least: int) -> int:
     return number
 
 
-def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
-    """The argument of this name; raise if it is not one of the options."""
-    if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
-    return value
-
-
 def fresh_array(name: str, given: Any) -> NDArray[Any]:
     """A copy in C order, so that compiled code sees one array type and may write to it."""
     try:

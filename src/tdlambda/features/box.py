@@ -6,8 +6,8 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tdlambda.arrays import choice
 from tdlambda.compiled import inlined
-from tdlambda.features.arguments import choice
 from tdlambda.features.encoder import Encoder, Values
 from tdlambda.features.real import entry_name, real_array
 
@@ -51,7 +51,7 @@ class BoxEncoder(Encoder):
         with np.errstate(over="ignore"):
             if not np.isfinite(self._high - self._low).all():
                 raise ValueError(f"high - low must be finite; got low={low!r}, high={high!r}")
-        self.outside = choice("outside", outside, ("clip", "raise"))
+        self.outside = choice(outside, "outside", "clip", "raise")
         self._dimensions = self._low.size
         self._bounds = np.empty((self._dimensions, BOUNDS))
         self._bounds[:, LEAST] = -np.inf if outside == "clip" else self._low

@@ -78,6 +78,8 @@ class RowPlan(NamedTuple):
     """The signal that scales a feature; -1 for none."""
     cosines: Floats
     """Frequencies of the features before, and a phase, of random cosines [cosine, feature + 1]."""
+    window: float
+    """Number of readings over which running statistics are averaged."""
 
 
 @part
@@ -238,11 +240,11 @@ def take(plan: RowPlan, memory: Floats, raw: Floats, times: Floats, fresh: bool,
 
 
 @part
-def wave(plan: RowPlan, moments: Floats, out: Floats, window: float) -> None:
+def wave(plan: RowPlan, moments: Floats, out: Floats) -> None:
     """Append random cosines to the features before them; the last column of `moments` is a buffer."""
     size, n = moments.shape[0], plan.kind.size
     for f in range(size):
-        observe(moments[f], out[f], window)
+        observe(moments[f], out[f], plan.window)
         moments[f, ROWS] = min(max(placed(moments[f], out[f]), -FARTHEST), FARTHEST)
     for j in range(plan.cosines.shape[0]):
         total = plan.cosines[j, size]
@@ -254,7 +256,7 @@ def wave(plan: RowPlan, moments: Floats, out: Floats, window: float) -> None:
 @kernel
 def run(
     plan: RowPlan, raw: Floats, times: Floats, fresh: Bools, stream: Ints, memory: Floats, signals: Floats,
-    moments: Floats, out: Floats, z: Floats, window: float, flags: Bools, events: Ints,
+    moments: Floats, out: Floats, z: Floats, flags: Bools, events: Ints,
 ) -> int:  # fmt: skip
     """Write the features of rows; return the number of events recorded.
 
@@ -290,13 +292,13 @@ def run(
             if plan.signal_apart[s] > 0:
                 v -= own[HEAD + (at - min(plan.signal_apart[s], room)) % plan.depth * plan.columns + c]
             if raw[t, c] == raw[t, c]:
-                observe(signals[s], v, window)
+                observe(signals[s], v, plan.window)
             if z.shape[1] > 0:
                 z[t, s] = placed(signals[s], v)
         n = plan.kind.size
         for f in range(n):
             out[t, f] = feature(plan, own, f, signals, times[t], as_is)
-        wave(plan, moments, out[t], window)
+        wave(plan, moments, out[t])
     return found
 
 

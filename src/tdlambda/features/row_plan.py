@@ -20,13 +20,13 @@ def times_of(terms: Sequence[Term]) -> list[Name]:
 
 
 def row_plan(
-    terms: Sequence[Term], columns: Sequence[Name], checked: int, constant: bool
+    terms: Sequence[Term], columns: Sequence[Name], checked: int, constant: bool, window: float
 ) -> tuple[history.RowPlan, int]:
     """The plan of the dense features of terms, and the size of the memory of a stream.
 
     The first `checked` columns are checked, and each is a signal: a column with running statistics.
     """
-    builder = _Builder(columns, checked, times_of(terms))
+    builder = _Builder(columns, checked, times_of(terms), window)
     for term in terms:
         builder.add(term)
     builder.before = len(builder.features)
@@ -36,8 +36,8 @@ def row_plan(
 
 
 class _Builder:
-    def __init__(self, columns: Sequence[Name], checked: int, times: list[Name]) -> None:
-        self.columns, self.checked = columns, checked
+    def __init__(self, columns: Sequence[Name], checked: int, times: list[Name], window: float) -> None:
+        self.columns, self.checked, self.window = columns, checked, window
         self.place = {name: i for i, name in enumerate(columns)}
         self.time = {name: i for i, name in enumerate(times)}
         self.signals: dict[tuple[int, int], int] = {(i, 0): i for i in range(checked)}
@@ -119,6 +119,7 @@ class _Builder:
             season_gamma=_floats(x[4] for x in s), season_steps=_ints(x[5] for x in s),
             kind=_ints(x[0] for x in f), of=_ints(x[1] for x in f), lag=_ints(x[2] for x in f),
             number=_floats(x[3] for x in f), signal=_ints(x[4] for x in f), cosines=self._cosines(),
+            window=self.window,
         ), end  # fmt: skip
 
 

@@ -49,13 +49,6 @@ class Term:
         return f"{self.kind} of {' × '.join(map(str, of))}{more}"
 
 
-def _steps(steps: Any) -> tuple[int, ...]:
-    found = tuple(integer(step, "steps", 1, 100_000) for step in steps)
-    if not found:
-        raise ValueError("steps must be one or more numbers of rows, such as 1; got none")
-    return found
-
-
 @dataclass(frozen=True)
 class Number(Term):
     """The value of a column; a column's name alone stands for this term."""
@@ -75,15 +68,25 @@ class Past(Term):
 
     column: Name
     steps: tuple[int, ...]
+    called: ClassVar[str]
+    """Name of a feature, as a format of column and step."""
 
     def __init__(self, column: Name, *steps: int) -> None:
+        found = tuple(integer(step, "steps", 1, 100_000) for step in steps)
+        if not found:
+            raise ValueError("steps must be one or more numbers of rows, such as 1; got none")
         object.__setattr__(self, "column", column)
-        object.__setattr__(self, "steps", _steps(steps))
+        object.__setattr__(self, "steps", found)
 
     @property
     def details(self) -> list[Any]:
         """The settings, in readable form."""
         return list(self.steps)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return [self.called.format(self.column, step) for step in self.steps]
 
 
 class Lag(Past):
@@ -97,12 +100,7 @@ class Lag(Past):
         One or more numbers of rows, from 1 to 100,000; each gives one feature.
     """
 
-    kind: ClassVar[str] = "lags"
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the features."""
-        return [f"{self.column}, {step} ago" for step in self.steps]
+    kind, called = "lags", "{}, {} ago"
 
 
 class Difference(Past):
@@ -116,12 +114,7 @@ class Difference(Past):
         One or more numbers of rows, from 1 to 100,000; each gives one feature.
     """
 
-    kind: ClassVar[str] = "differences"
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the features."""
-        return [f"{self.column} - {step} ago" for step in self.steps]
+    kind, called = "differences", "{} - {} ago"
 
 
 @dataclass(frozen=True, init=False)

@@ -6,7 +6,8 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.features.arguments import choice, whole_number
+from tdlambda.arrays import choice
+from tdlambda.features.arguments import whole_number
 from tdlambda.features.box import BoxEncoder, Outside
 from tdlambda.features.encoder import EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.hashing import hash_tiles
@@ -69,7 +70,7 @@ class TileCoder(BoxEncoder):
         super().__init__(low, high, outside)
         self.tilings = whole_number("tilings", tilings, least=1)
         self.tiles = _checked_tiles(tiles, self._dimensions)
-        self.offsets = choice("offsets", offsets, ("symmetric", "asymmetric"))
+        self.offsets = choice(offsets, "offsets", "symmetric", "asymmetric")
         if not isinstance(bias, bool):
             raise TypeError(f"bias must be True or False; got {bias!r}")
         self.bias = bias

@@ -17,7 +17,7 @@ enters e and G. E[G | x] is still the value, so the loss is a value error plus n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Bools, Floats, not_negative, real
 from tdlambda.compiled import kernel
 from tdlambda.features import Encoder
-from tdlambda.learners.learner import check_numbers
 from tdlambda.learners.lstd import LSTD, solve
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.sampler import require_numbers
 from tdlambda.showing import PrintedTable
 
 _GRID = 11
@@ -155,14 +155,8 @@ class Trajectories:
                 f"{len(ends)} finished, {int(scored.sum())} of them terminated"
             )
         n, self.ends, self.ridge = int(ends[-1]), ends.tolist(), ridge
-        self.transitions = c = Transitions(*(getattr(transitions, field.name)[:n] for field in fields(transitions)))
-        good = np.isfinite(c.reward) & (c.gamma >= 0) & (c.gamma <= 1) & (c.rho >= 0) & (c.rho < np.inf)
-        if not good.all():
-            row = int(np.argmin(good))
-            try:
-                check_numbers(c.reward[row], c.gamma[row], c.rho[row])
-            except ValueError as error:
-                raise ValueError(f"{error} (row {row})") from None
+        self.transitions = c = transitions[:n]
+        require_numbers(c)
         gamma = np.where(c.terminated, 0.0, c.gamma)
         self.X = _dense(features, c.obs)
         self.Y = self.X - gamma[:, None] * _dense(features, c.next_obs)

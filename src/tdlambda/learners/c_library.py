@@ -89,7 +89,7 @@ class CLearner:
         self.library.learner_predict.argtypes = [ctypes.c_void_p, obs]
         self.library.learner_init(self._at)
 
-    def _given(self, obs: Any) -> tuple[Any, Any]:
+    def _argument(self, obs: Any) -> tuple[Any, Any]:
         """An observation as an argument, and the memory that must live as long as it is used."""
         if self._states:
             return int(obs), None
@@ -100,7 +100,7 @@ class CLearner:
         self, obs: Any, reward: float, after: Any, gamma: float, rho: float, *behavior: float, ended: int
     ) -> int:
         """Learn from one transition between observations; return the status."""
-        (here, _kept), (there, _kept_too) = self._given(obs), self._given(after)
+        (here, _kept), (there, _kept_too) = self._argument(obs), self._argument(after)
         return int(self.library.learner_update(self._at, here, reward, there, gamma, rho, *behavior, ended))
 
     def learn(self, x: Any, y: Any, z: Any, *numbers: float) -> int:
@@ -112,7 +112,7 @@ class CLearner:
 
     def predict(self, obs: Any) -> float:
         """V(obs)."""
-        given, _kept = self._given(obs)
+        given, _kept = self._argument(obs)
         return float(self.library.learner_predict(self._at, given))
 
     def row(self, name: str) -> Floats:

@@ -83,7 +83,7 @@ class _Checks:
         for method in _METHODS:
             _require(callable(getattr(learner, method, None)), f"the learner must have a method {method}")
         self.features = getattr(learner, "features", None)
-        self.given = None if observations is None else list(observations)
+        self.observations = None if observations is None else list(observations)
         self.needs_b = needs_behavior(learner)
         self.rows = self.stream(120)
         self.past, self.rest = self.rows[:_CUT], self.rows[_CUT:]
@@ -93,8 +93,8 @@ class _Checks:
 
     def draw(self) -> Any:
         """A random observation."""
-        if self.given is not None:
-            return self.given[self.rng.integers(len(self.given))]
+        if self.observations is not None:
+            return self.observations[self.rng.integers(len(self.observations))]
         if (n := self.states()) is not None:
             return int(self.rng.integers(n))
         if isinstance(self.features, BoxEncoder):
@@ -136,7 +136,7 @@ class _Checks:
         """Observations that the encoder must reject."""
         if (n := self.states()) is not None:
             return [-1, n, 0.5, np.nan]
-        if self.given is not None or not isinstance(self.features, BoxEncoder | Dense | Network):
+        if self.observations is not None or not isinstance(self.features, BoxEncoder | Dense | Network):
             return []
         good = np.atleast_1d(self.draw())
         bad = [np.append(good, 0.0), np.full_like(good, np.nan)]

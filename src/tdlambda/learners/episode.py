@@ -19,9 +19,10 @@ from tdlambda.compiled import inlined, kernel, numba
 from tdlambda.core.runtime import LARGEST, dot, mean_visits, scheduled
 from tdlambda.features import Encoder
 from tdlambda.features.encoder import first_misfit
-from tdlambda.learners.learner import Array, Diverged, Learner, check_numbers, encoded
+from tdlambda.learners.learner import Array, Diverged, Learner, encoded
 from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.sampler import require_numbers
 from tdlambda.rules import Lam
 
 Columns = tuple[Ints, Floats, Ints, Floats, Floats, Floats, Floats, Floats, Bools, Bools]
@@ -86,17 +87,6 @@ def store(
         step.v_next = 0.0 if terminated[t] else dot(weights, y[t], yv[t], y.shape[1])
         c.stored += 1
         c.seen += 1
-
-
-def require_numbers(c: Transitions) -> None:
-    """Validate rewards, γ and ρ."""
-    good = np.isfinite(c.reward) & (c.gamma >= 0) & (c.gamma <= 1) & (c.rho >= 0) & (c.rho < np.inf)
-    if not good.all():
-        t = int(np.argmin(good))
-        try:
-            check_numbers(c.reward[t], c.gamma[t], c.rho[t])
-        except ValueError as error:
-            raise ValueError(f"{error} (row {t})") from None
 
 
 def require_fit(features: Encoder, name: str, index: Ints, value: Floats) -> None:
@@ -218,7 +208,7 @@ class ReturnLearner(BatchLearner):
         features: Encoder,
         alpha: float | OneOver,
         lam: Lam,
-        room: int = 0,
+        capacity: int = 0,
         *,
         initial: ArrayLike = 0.0,
         bound: float = 1e3,
@@ -241,9 +231,9 @@ class ReturnLearner(BatchLearner):
         limits = {"bound": LARGEST[dtype], "factor": self.bound, "start": abs(start).max()}
         for name, value in (schedule | limits).items():
             self._number[name] = value
-        self._X: Ints = np.zeros((room, features.active), dtype=np.int64)
-        self._Xv: Floats = np.zeros((room, features.active))
-        self._stored = record("f8", self.columns, room)
+        self._X: Ints = np.zeros((capacity, features.active), dtype=np.int64)
+        self._Xv: Floats = np.zeros((capacity, features.active))
+        self._stored = record("f8", self.columns, capacity)
 
     @property
     def weights(self) -> Array:
@@ -269,8 +259,8 @@ class ReturnLearner(BatchLearner):
         return parts | {name: self._stored[name] for name in self.columns.split()}
 
     def _restore(self, state: dict[str, Array]) -> None:
-        room = state["reward"].size if "reward" in state else 0
-        rows = dict.fromkeys(("X", "Xv", *self.columns.split()), room)
+        capacity = state["reward"].size if "reward" in state else 0
+        rows = dict.fromkeys(("X", "Xv", *self.columns.split()), capacity)
         new = self._fitted(state, {
             name: ((rows.get(name, len(array)), *array.shape[1:]), str(array.dtype))
             for name, array in self._state().items()
@@ -281,7 +271,7 @@ class ReturnLearner(BatchLearner):
             raise ValueError("state 'numbers' does not fit this learner: its step sizes or limits are different")
         fractions = [new[name] for name in ("gamma", "lam") if name in new]
         if not (
-            self._has_room(room, int(count["stored"][0]), int(count["head"][0]))
+            self._holds(capacity, int(count["stored"][0]), int(count["head"][0]))
             and first_misfit(new["X"], new["Xv"], self.features.size) < 0
             and np.isfinite(new["reward"]).all()
             and ((new["rho"] >= 0) & (new["rho"] < np.inf)).all()
@@ -292,13 +282,13 @@ class ReturnLearner(BatchLearner):
         if not (new["visits"] >= 0).all() or (count["diverged_at"] < 0 and not finite):
             raise ValueError("state does not fit this learner: weights must be finite, visits not negative")
         self._weights, self._visits, self._X, self._Xv = (new[name] for name in ("weights", "visits", "X", "Xv"))
-        self._number, self._count, self._stored = number, count, record("f8", self.columns, room)
+        self._number, self._count, self._stored = number, count, record("f8", self.columns, capacity)
         for name in self.columns.split():
             self._stored[name] = new[name]
 
     @abstractmethod
-    def _has_room(self, room: int, stored: int, head: int) -> bool:
-        """Whether a buffer of `room` transitions may hold `stored` of them, starting at `head`."""
+    def _holds(self, capacity: int, stored: int, head: int) -> bool:
+        """Whether a buffer of `capacity` transitions may hold `stored` of them, starting at `head`."""
 
 
 class EpisodeLearner(ReturnLearner):
@@ -326,10 +316,10 @@ class EpisodeLearner(ReturnLearner):
 
     def _store(self, columns: Any, start: int, stop: int) -> int:
         """Store the transitions start..stop-1, growing the buffer if needed; return how many it now holds."""
-        needed, room = int(self._count["stored"][0]) + stop - start, len(self._stored)
-        if needed > room:
+        needed, capacity = int(self._count["stored"][0]) + stop - start, len(self._stored)
+        if needed > capacity:
             parts = (self._X, self._Xv, self._stored)
-            self._X, self._Xv, self._stored = (_enlarged(array, max(needed, 2 * room)) for array in parts)
+            self._X, self._Xv, self._stored = (_enlarged(array, max(needed, 2 * capacity)) for array in parts)
         store(self._count, self._weights, self._X, self._Xv, self._stored, start, stop, columns)
         return needed
 
@@ -337,8 +327,8 @@ class EpisodeLearner(ReturnLearner):
         n, parts = int(self._count["stored"][0]), super()._state()
         return parts | {name: parts[name][:n] for name in ("X", "Xv", *self.columns.split())}
 
-    def _has_room(self, room: int, stored: int, head: int) -> bool:
-        return stored == room and head == 0
+    def _holds(self, capacity: int, stored: int, head: int) -> bool:
+        return stored == capacity and head == 0
 
 
 def _enlarged(array: Array, rows: int) -> Array:

@@ -18,6 +18,7 @@ from tdlambda.learners.guard import Guard
 from tdlambda.learners.saved import SAVED, Saved
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
+from tdlambda.mdp.sampler import require_numbers
 from tdlambda.rules import Fixed, Lam, PerState, Rule, as_rule
 from tdlambda.showing import call, says_arguments
 
@@ -194,8 +195,7 @@ class Learner(Saved):
 
     def _learn_first(self, c: Transitions) -> Transitions:
         """Learn from the first transitions one by one, while the encoder adapts; return the others."""
-        for t in range(len(c)):
-            check_numbers(c.reward[t], c.gamma[t], c.rho[t])
+        require_numbers(c)
         for name, some in (("obs", c.obs), ("next_obs", c.next_obs)):
             encoded(self.features.encode_batch, some, name)
         done = 0
@@ -263,8 +263,7 @@ class Learner(Saved):
     def _learn_many(self, c: Transitions) -> None:
         """Validate all rows, then learn from one after another."""
         lam = self._lam_many(c.next_obs, len(c))
-        for t in range(len(c)):
-            check_numbers(c.reward[t], c.gamma[t], c.rho[t])
+        require_numbers(c)
         x, xv = encoded(self.features.encode_batch, c.obs, "obs")
         y, yv = encoded(self.features.encode_batch, c.next_obs, "next_obs")
         for t in range(len(c)):

@@ -113,5 +113,5 @@ class NStepTD(ReturnLearner):
     def _take(self, *columns: Any) -> bool:
         return learn_rows(*self._arrays, self._G, columns)
 
-    def _has_room(self, room: int, stored: int, head: int) -> bool:
-        return room == self.n and stored < self.n and head < self.n
+    def _holds(self, capacity: int, stored: int, head: int) -> bool:
+        return capacity == self.n and stored < self.n and head < self.n

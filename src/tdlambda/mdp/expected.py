@@ -41,11 +41,11 @@ _LARGEST = 5000
 
 @dataclass(frozen=True)
 class ExpectedUpdate:
-    """The expected update: `weights` m, `decay` M, `kept` k, `following` N and `reward` r of the module's docstring."""
+    """The expected update: `weights` m, `decay` M, `correction` k, `following` N and `reward` r as above."""
 
     weights: Floats
     decay: Matrix
-    kept: Floats
+    correction: Floats
     following: Matrix
     reward: Floats
 
@@ -76,19 +76,19 @@ class ExpectedUpdate:
     @quiet
     def without_bootstrap(self, X: Floats) -> Floats:
         """(diag(k) - N) X = E[κ(x - γ'x') | s]."""
-        return self.kept[:, None] * X - self.following @ X
+        return self.correction[:, None] * X - self.following @ X
 
     def fixed_point(self) -> Floats:
         """The values v with k v = r + N v, the limit of tabular learning."""
-        share = 1 / self.kept
+        share = 1 / self.correction
         resolvent = Resolvent(scipy.sparse.csr_array(self.following.multiply(share[:, None])))
         resolvent.require_accurate()
         return resolvent.solve(self.reward * share)
 
     def remainder(self) -> Floats:
         """I - Z = (I - M)⁻¹ (diag(k) - N), dense."""
-        require_small(self.kept.size)
-        return self._resolvent.solve(np.diag(self.kept) - self.following.toarray())
+        require_small(self.correction.size)
+        return self._resolvent.solve(np.diag(self.correction) - self.following.toarray())
 
     def key_matrix(self) -> Floats:
         """K = diag(m) (I - M)⁻¹ (diag(k) - N), with A = Xᵀ K X."""
@@ -106,17 +106,17 @@ def state_update(mdp: FiniteMDP, lam: Floats, pi: Floats, b: Floats, correction:
     o = mdp.outcomes
     if is_importance(correction):  # b ρ = π: using π itself avoids rounding
         traced = corrected = transition_matrix(mdp, pi)
-        kept, reward = np.ones(mdp.n_states), expected_reward(mdp, pi)
+        mean, reward = np.ones(mdp.n_states), expected_reward(mdp, pi)
     else:
         c, kappa = coefficient_tables(correction, pi, b, mdp.terminal)
         taken = b[o.state, o.action] * o.probability
         weights = taken * c[o.state, o.action], taken * kappa[o.state, o.action]
         traced, corrected = (o.matrix(w) for w in weights)
-        kept = np.where(mdp.terminal, 1.0, (b * kappa).sum(axis=1))
+        mean = np.where(mdp.terminal, 1.0, (b * kappa).sum(axis=1))
         reward = o.by_state(weights[1] * o.reward)
     decay = scipy.sparse.csr_array(traced.multiply(mdp.discount * lam))
     following = scipy.sparse.csr_array(corrected.multiply(mdp.discount))
-    return ExpectedUpdate(visited(mdp, b), decay, kept, following, reward).require_traces(mdp, pi)
+    return ExpectedUpdate(visited(mdp, b), decay, mean, following, reward).require_traces(mdp, pi)
 
 
 def action_update(mdp: FiniteMDP, lam: Floats, pi: Floats, b: Floats, correction: Correction) -> ExpectedUpdate:

@@ -33,8 +33,6 @@ class TraceOperator(PrintedTable):
         Matrix with one row for each state, or for each pair in the order of (state, action).
     fixed_point
         Fixed point v, shape [state] or [state, action].
-    truncation
-        Bound on the contribution of omitted paths to the norm; 0 where Z has a closed form.
 
     Examples
     --------
@@ -47,7 +45,6 @@ class TraceOperator(PrintedTable):
 
     Z: Floats
     fixed_point: Floats
-    truncation: float = 0.0
 
     def __call__(self, values: ArrayLike) -> Floats:
         """The table after one mean update of all entries, with step size 1."""
@@ -74,6 +71,6 @@ def trace_operator(
     """The operator of a trace coefficient, for state values or action values."""
     choice(values, "values", "state", "action")
     update = (action_update if values == "action" else state_update)(mdp, lam, pi, b, correction)
-    Z = np.eye(update.kept.size) - update.remainder()
+    Z = np.eye(update.correction.size) - update.remainder()
     shape = (mdp.n_states, mdp.n_actions) if values == "action" else (mdp.n_states,)
     return TraceOperator(Z, update.fixed_point().reshape(shape))

@@ -68,6 +68,21 @@ class Transitions(PrintedTable):
         return len(self.reward)
 
 
+_RANGES = (
+    ("reward", -np.inf, "finite"), ("gamma", 0.0, "in [0, 1]"), ("rho", 0.0, "finite and not negative"),
+)  # fmt: skip
+
+
+def require_numbers(c: Transitions) -> None:
+    """Validate rewards, γ and ρ; the error names the first row with an invalid one."""
+    good = {name: np.isfinite(column := getattr(c, name)) & (column >= low) for name, low, _ in _RANGES}
+    good["gamma"] &= c.gamma <= 1
+    row = int(np.argmin(np.logical_and.reduce([*good.values()]))) if len(c) else 0
+    for name, _, allowed in _RANGES:
+        if len(c) and not good[name][row]:
+            raise ValueError(f"{name} must be {allowed}; got {getattr(c, name)[row]} (row {row})")
+
+
 class TableSampler:
     """A stream of transitions under a behaviour policy, with importance-sampling ratios towards a target policy.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +18,6 @@ from tdlambda.mdp import (
     objective,
     operators,
     return_statistics,
-    trajectories,
     values,
 )
 from tdlambda.mdp.overflow import in_range, quiet
@@ -334,31 +332,6 @@ class PolicyView:
     ) -> operators.TraceOperator:
         """The mean update of a table at step size 1, V ↦ v + Z (V - v): v, Z, its norm and its spectral radius."""
         return operators.trace_operator(self.mdp, self._lam(lam), self.policy, self.behavior, correction, values)
-
-    def trajectory_operator(
-        self,
-        lam: ArrayLike,
-        *,
-        correction: trajectories.TraceName | trajectories.Trace = "retrace",
-        memory: Sequence[float] = (1.0,),
-        tolerance: float = 1e-10,
-    ) -> operators.TraceOperator:
-        """The operator for action values and traces that depend on the whole trajectory: see `mdp.trajectories`.
-
-        Parameters
-        ----------
-        correction
-            "retrace", "truncated-is", "recursive-retrace", "rbis", or your own function
-            `correction(memory, rho, lam, state, action)` of arrays, which returns the memory after a step: a tuple of
-            arrays, β first.
-        memory
-            Initial memory of your own function: numbers, the first of them β = 1.
-        tolerance
-            Positive bound on what the omitted paths may add to ‖Z‖∞.
-        """
-        return trajectories.trajectory_operator(
-            self.mdp, self._lam(lam), self.policy, self.behavior, correction, memory, tolerance
-        )
 
     # ---- average reward --------------------------------------------------------------------------------------
 

@@ -105,7 +105,7 @@ def value(observations: Any) -> Any:
     return float(out) if array.ndim == 1 else out
 
 
-def _made(kind: str, n: int) -> Any:
+def _environments(kind: str, n: int) -> Any:
     if kind == "single":
         return Scripted(0)
     mode = AutoresetMode.NEXT_STEP if kind == "next-step" else AutoresetMode.SAME_STEP
@@ -138,7 +138,7 @@ def _expected(kind: str, n: int, steps: int) -> dict[str, Array]:
 
 
 def _check(rollout: Any, kind: str, n: int, steps: int) -> None:
-    env = _made(kind, n)
+    env = _environments(kind, n)
     got = rollout(env, value, steps)
     env.close()
     true = _expected(kind, n, steps)
@@ -166,19 +166,19 @@ def _mistake(mine: dict[str, Array], true: dict[str, Array]) -> str:
     kept = mine["valid"].astype(bool) if "valid" in mine else np.ones_like(valid)
     if (kept & ~valid).any():
         t, n = np.argwhere(kept & ~valid)[0].tolist()
-        return _told(
+        return _explained(
             "a step that only resets is kept as a transition: return valid, False there", "valid", kept, t, n, true
         )
     if (~kept & valid).any():
         t, n = np.argwhere(~kept & valid)[0].tolist()
-        return _told("a transition is left out", "valid", kept, t, n, true)
+        return _explained("a transition is left out", "valid", kept, t, n, true)
     for name in ("terminated", "truncated", "reward", "value", "value_next"):
         ignored = true["terminated"].astype(bool) if name == "value_next" else np.False_
         wrong = valid & ~ignored & ~np.isclose(mine[name].astype(float), true[name].astype(float))
         if wrong.any():
             t, n = np.argwhere(wrong)[0].tolist()
             said = _cause(name, mine, true, wrong)
-            return _told(said, name, mine[name], t, n, true)
+            return _explained(said, name, mine[name], t, n, true)
     return ""
 
 
@@ -209,7 +209,7 @@ def _cause(name: str, mine: dict[str, Array], true: dict[str, Array], wrong: Arr
     return f"{name} is wrong"
 
 
-def _told(said: str, name: str, mine: Array, t: int, n: int, true: dict[str, Array]) -> str:
+def _explained(said: str, name: str, mine: Array, t: int, n: int, true: dict[str, Array]) -> str:
     """The sentence, and three steps around a mistake, as they should be recorded."""
     first = int(np.clip(t - 1, 0, max(0, len(mine) - 3)))
     names = [*NAMES, "valid"] if not true["valid"].all() else [*NAMES]

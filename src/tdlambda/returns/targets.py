@@ -197,10 +197,10 @@ class _Call:
         self, reward: Any, value: Any, value_next: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any
     ) -> None:
         self.form = form = Form.of(reward)
-        self.given = {"reward": reward, "value": value, "value_next": value_next}
-        single = all(_is_single(one) for one in self.given.values())
+        self.arguments = {"reward": reward, "value": value, "value_next": value_next}
+        single = all(_is_single(one) for one in self.arguments.values())
         self.dtype = np.float32 if single else np.float64
-        self.steps = [form.steps(given, name, self.dtype) for name, given in self.given.items()]
+        self.steps = [form.steps(given, name, self.dtype) for name, given in self.arguments.items()]
         self.ends = form.ends(terminated, truncated, last_too=False)  # nothing flows into the last step anyway
         self.gamma, self.rho = form.parameter(gamma, "gamma"), form.parameter(rho, "rho")
         self.off_policy = not (isinstance(self.rho, float) and self.rho == 1.0)
@@ -230,7 +230,7 @@ class _Call:
             np.empty((3, BLOCK)), advantage, target,
         )  # fmt: skip
         if not fine:
-            explain(dict(zip(self.given, self.steps, strict=True)), parameters, self.ends[0])
+            explain(dict(zip(self.arguments, self.steps, strict=True)), parameters, self.ends[0])
         if isinstance(self.rho, float) and self.rho == 0:
             raise ValueError("rho is 0 at every step: the target policy takes none of these actions")
         return advantage, target

@@ -30,6 +30,7 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import compiled
 from tdlambda.features import Encoder
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.sampler import require_numbers
 
 Values: TypeAlias = Any
 """Type of values: weights over features, a function of observations, or a learner (anything with `predict_many`)."""
@@ -101,15 +102,11 @@ class StoredEpisodes:
         self.n, n = len(ends), int(ends[-1]) + 1 if len(ends) else 0
         if not n:
             raise ValueError("transitions must have a complete episode, but no row is terminated or truncated")
-        obs, next_obs, over = c.obs[:n], c.next_obs[:n], c.terminated[:n]
-        rho: Floats = np.ascontiguousarray(c.rho[:n], dtype=np.float64)
-        self.end: Bools = (c.terminated | c.truncated)[:n]
-        self.reward, self.gamma = c.reward[:n], np.where(over, 0.0, c.gamma[:n])
-        for name, column, high in (("reward", self.reward, np.inf), ("gamma", self.gamma, 1), ("rho", rho, np.inf)):
-            bad = ~np.isfinite(column) | (column > high) | (column < (-np.inf if name == "reward" else 0))
-            if bad.any():
-                row, allowed = int(np.argmax(bad)), {"gamma": "in [0, 1]", "rho": "finite and not negative"}
-                raise ValueError(f"{name} must be {allowed.get(name, 'finite')}; got {column[row]} (row {row})")
+        c = c[:n]
+        require_numbers(c)
+        obs, next_obs, over, rho = c.obs, c.next_obs, c.terminated, c.rho
+        self.end: Bools = over | c.truncated
+        self.reward, self.gamma = c.reward, np.where(over, 0.0, c.gamma)
         self.V_next = np.where(over, 0.0, _values(V, features, next_obs, "V"))
         self.p: Floats
         self.k: Floats

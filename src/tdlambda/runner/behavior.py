@@ -47,17 +47,11 @@ class Predictor:
     def act(self, obs: Any, rng: np.random.Generator) -> int:
         """Draw an action for the environment; keep its ρ and its b(a|s)."""
         b = self.behavior(obs)
-        sums = np.cumsum(b)
-        a = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))  # never one of probability 0
+        a = drawn(b, rng.random())
         self.probability = float(b[a])
         if not self.on_policy:
             pi = self.target(obs)
-            missed = (pi > 0) & (b == 0)
-            if missed.any():
-                raise ValueError(
-                    f"behavior never takes action {int(np.argmax(missed)) + self.start} at observation {obs!r}, but "
-                    "policy does, so its value cannot be learned; give the action a positive probability"
-                )
+            check_coverage(pi, b, obs, self.start)
             self.rho = float(pi[a] / b[a])
         return a + self.start
 
@@ -71,6 +65,22 @@ class Predictor:
             self.learner.update(obs, reward, next_obs, gamma, self.rho, terminated, truncated, behavior=b)
         else:
             self.learner.update(obs, reward, next_obs, gamma, self.rho, terminated, truncated)
+
+
+def drawn(probabilities: Floats, u: float) -> int:
+    """The action whose probability interval contains u; never one of probability 0."""
+    sums = np.cumsum(probabilities)
+    return int(np.searchsorted(sums, u * sums[-1], side="right"))
+
+
+def check_coverage(pi: ArrayLike, b: Floats, obs: Any, first: int = 0) -> None:
+    """Validate that b takes every action that π takes at an observation; actions are numbered from `first`."""
+    missed = (np.asarray(pi) > 0) & (b == 0)
+    if missed.any():
+        raise ValueError(
+            f"behavior never takes action {int(np.argmax(missed)) + first} at observation {obs!r}, but policy does; "
+            "give that action a positive probability, or its value cannot be learned"
+        )
 
 
 def as_function(policy: Policy, n: int, name: str) -> Callable[[Any], Floats]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WORDS = {"value": "value error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe": "RMSPBE"}
 """Short names of the scores, for axes."""
 _LISTED = ("learners", "agents", "episodes")
-"""Kept parts that do not form arrays over seeds."""
+"""Parts that do not form arrays over seeds."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class RunRecord:
     """Its error or return at each point."""
     diverged_at: int
     """The step at which it diverged; -1 if it did not."""
-    kept: dict[str, Any]
+    parts: dict[str, Any]
     """The requested parts of its final state, by name."""
     motion: Floats | None = None
     """Its λ over time [moment, observation], if it was followed."""
@@ -141,9 +141,9 @@ def collected(job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, RunRec
     fields |= {"lane_steps": len(job.names) * sum(map(job.steps_of, seeds)), "unit": job.unit}
     fields["diverged_at"] = np.array([[one.diverged_at for one in row] for row in rows], dtype=np.int64).reshape(shape)
     fields["motion"] = {seed: [done[seed][place].motion for place in places] for seed in seeds if seed in job.follow}
-    for name in {name for row in rows for one in row for name in one.kept}:
-        kept = [[one.kept[name] for one in row] for row in rows]
-        fields[name] = kept if name in _LISTED else [np.array(row) for row in kept]
+    for name in {name for row in rows for one in row for name in one.parts}:
+        column = [[one.parts[name] for one in row] for row in rows]
+        fields[name] = column if name in _LISTED else [np.array(row) for row in column]
     return curves, fields
 
 

@@ -85,8 +85,8 @@ class Front:
         self.features = features
         self.terms = features.terms if isinstance(features, Columns) else ()
         read = {name: None for term in self.terms for name in term.columns}
-        watched = list(dict.fromkeys([*read, *watched]))
-        self.columns: list[Name] = list(dict.fromkeys([*watched, *observed]))
+        self.watched: list[Name] = list(dict.fromkeys([*read, *watched]))
+        self.columns: list[Name] = list(dict.fromkeys([*self.watched, *observed]))
         seen = set(observed)
         self.needed = np.array([name in read or name in seen for name in self.columns], dtype=bool)
         place = {name: i for i, name in enumerate(self.columns)}
@@ -95,7 +95,11 @@ class Front:
         dense = [term for term in self.terms if not isinstance(term, Category | Tiles)]
         self.times = times_of(dense)
         self.plan, self.memory_size = row_plan(
-            dense, self.columns, len(watched), bool(getattr(features, "constant", 0))
+            dense,
+            self.columns,
+            len(self.watched),
+            bool(getattr(features, "constant", 0)),
+            getattr(features, "window", 2000.0),
         )
         self.tiles_at = {term: [place[name] for name in term.of] for term in sparse if isinstance(term, Tiles)}
         self.signals = np.zeros((self.plan.signal_column.size, running.ROWS))
@@ -108,7 +112,7 @@ class Front:
     def _layout(self, dense: list[Any], sparse: list[Any], as_is: bool) -> None:
         """Set the layout of the features and the encoder that learners see."""
         f = self.features
-        self.sparse, self.window = sparse, f.window if isinstance(f, Columns) else 2000.0
+        self.sparse = sparse
         if isinstance(f, Encoder):
             self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
             self.names = [f"feature {k}" for k in range(f.size)]
@@ -216,8 +220,8 @@ class Front:
         last = history.last_rows(plan, memory) if isinstance(self.features, Encoder) else None
         run = history.run if n > 1 else history.run_row
         found = run(
-            plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.window,
-            self.flags, events,
+            plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.flags,
+            events,
         )  # fmt: skip
         said = events[:found].tolist() if found else ()
         alarms = [Alarm(rows.first + t, self.columns[c], EVENTS[k]) for t, c, k in said]

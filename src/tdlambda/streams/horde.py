@@ -46,7 +46,7 @@ class Horde:
     ----------
     features
         `td.features.Columns`, or any encoder of the numeric columns. None chooses features from the first rows. With a
-        `td.Network`, all questions share its hidden layers: see docs/networks.md.
+        `td.Network`, all questions share its hidden layers: see the page on networks.
     questions
         A `td.Question`, a dict of questions by name, or a list; questions in a list are named after their cumulants.
     learner

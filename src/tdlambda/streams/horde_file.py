@@ -59,7 +59,7 @@ def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays |= {"scales.steps": state.scales.steps, "scales.stride": state.scales.stride}
     params = {
         "questions": questions, "features": plain, "following": asdict(state.following), "missing": horde.missing,
-        "observed": front.observed, "watched": front.columns, "as_is": front.as_is, "share": horde.share,
+        "observed": front.observed, "watched": front.watched, "as_is": front.as_is, "share": horde.share,
         "values": list(front.values.values()), "intervals": horde.intervals,
         "schema": [[name, kind] for name, kind in state.schema.kinds.items()],
         "rows": state.rows, "stream": _cell(state.stream), "loaded": _cell(state.loaded),

@@ -14,9 +14,10 @@ from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode, under, with_prefix
 from tdlambda.core.tables import table
 from tdlambda.features import Dense
-from tdlambda.learners.episode import record, require_numbers
+from tdlambda.learners.episode import record
 from tdlambda.learners.learner import REQUIRED, Array, Learner, check_numbers, columns
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.sampler import require_numbers
 from tdlambda.streams.stacking_step import (
     AVERAGE,
     FIRST,

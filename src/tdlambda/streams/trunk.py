@@ -93,7 +93,7 @@ class Trunk:
         reward, gamma, rho, awake = (column[:, mine] for column in (s.reward, s.gamma, s.rho, s.awake))
         lam = np.array([[one.fixed_lam for one in self.learners]])
         if any(one.fixed_lam is None for one in self.learners):
-            lam = np.stack([one._lam_many(y, len(y)) for one in self.learners], axis=1)
+            lam = np.stack([one.lambdas(y) for one in self.learners], axis=1)
         numbers: tuple[Any, ...] = (reward, gamma, rho, lam)
         if first.model.corrected:
             behavior = None if s.behavior is None else s.behavior[:, mine]

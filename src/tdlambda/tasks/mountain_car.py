@@ -116,19 +116,10 @@ class MountainCar(Task[Floats]):
         self._car: Floats | None = None
         self._steps = 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
-        """Start an episode at rest, at a random position.
-
-        Parameters
-        ----------
-        seed
-            Seed of the environment, at least 0; None continues its random numbers.
-        options
-            Ignored.
-        """
-        super().reset(seed=seed, options=options)
+    def _begin(self, seeded: bool) -> Floats:  # noqa: ARG002
+        """Put the car at rest, at a random position."""
         self._car, self._steps = np.array([start(*self.start, self.np_random.random()), 0.0]), 0
-        return self._car.copy(), {}
+        return self._car.copy()
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         """Take one step with this action, or with probability `noise` a random one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -15,9 +15,7 @@ from tdlambda.mdp.policies import Policy
 from tdlambda.randomness import pick, running_sums
 from tdlambda.showing import says_arguments
 from tdlambda.tasks.table_world import table_world
-from tdlambda.tasks.world import World
-
-Obs = TypeVar("Obs")
+from tdlambda.tasks.world import Episodic, Obs, World
 
 
 class Sampler(Protocol):
@@ -27,7 +25,7 @@ class Sampler(Protocol):
         """Draw the next `steps` transitions, a number of at least 0."""
 
 
-class Task(gym.Env[Obs, Any]):
+class Task(Episodic[Obs]):
     """A Gymnasium environment with the policies, features and exact model of a prediction problem.
 
     Attributes
@@ -130,19 +128,10 @@ class TabularTask(Task[int]):
         self._start_sums = running_sums(np.array([0, mdp.n_states]), mdp.start)
         self._state = -1
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Start an episode in a state drawn from d₀.
-
-        Parameters
-        ----------
-        seed
-            Seed of the environment, at least 0; None continues its random numbers.
-        options
-            Ignored.
-        """
-        super().reset(seed=seed, options=options)
+    def _begin(self, seeded: bool) -> int:  # noqa: ARG002
+        """Draw a state from d₀."""
         self._state = pick(self._start_sums, 0, self.mdp.n_states, self.np_random.random())
-        return self._state, {}
+        return self._state
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take one step: draw (s', r) from p(·|s, a).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from tdlambda.arrays import Floats, integer
 from tdlambda.randomness import stream
 
+Obs = TypeVar("Obs")
 BeginWorld = Callable[[Floats, Floats, Any], None]
 MoveWorld = Callable[[Floats, Floats, int, Any], Any]
 
@@ -151,7 +152,27 @@ class World:
         return WorldEnv(self)
 
 
-class WorldEnv(gym.Env[Any, Any]):
+class Episodic(gym.Env[Obs, Any]):
+    """An environment whose episodes begin in `_begin`."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Obs, dict[str, Any]]:
+        """Start a new episode.
+
+        Parameters
+        ----------
+        seed
+            Seed of the environment, at least 0; None continues its random numbers.
+        options
+            Ignored.
+        """
+        super().reset(seed=seed, options=options)
+        return self._begin(seed is not None), {}
+
+    def _begin(self, seeded: bool) -> Any:
+        """Start an episode and return the observation; whether the environment was seeded."""
+
+
+class WorldEnv(Episodic[Any]):
     """A compiled world as a Gymnasium environment. `step` reports γ' as `info["discount"]`."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012, Gymnasium's own declaration
@@ -164,22 +185,12 @@ class WorldEnv(gym.Env[Any, Any]):
         self.plane, self.action_names = world.plane, world.action_names
         self._state, self._random, self._steps = np.zeros(world.size), stream(0), -1
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start a new episode.
-
-        Parameters
-        ----------
-        seed
-            Seed of the environment, at least 0; None continues its random numbers.
-        options
-            Ignored.
-        """
-        super().reset(seed=seed, options=options)
-        if seed is not None or self._steps < 0:
+    def _begin(self, seeded: bool) -> Any:
+        if seeded or self._steps < 0:
             self._random = stream(int(self.np_random.integers(2**63)))
         self.world.begin(self.world.numbers, self._state, self._random)
         self._steps = 0
-        return self._seen(), {}
+        return self._seen()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one step.

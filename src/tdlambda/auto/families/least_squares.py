@@ -9,9 +9,9 @@ and each of its experts solves it for the leading n features, with a ridge κ in
     weights = (A + κ diag q)⁻¹ b
 
 q is the mean square of each feature, 0 for the constant. One elimination without pivoting solves for all leading sets
-at once. Forgetting costs nothing: instead of f, the weight of new transitions grows by 1/f a step. Transitions of large
-dense systems are collected and added BLOCK at a time, which is several times faster. g is the unit of evidence of
-`readings`.
+at once. Forgetting costs nothing: instead of f, the weight of new transitions grows by 1/f a step. Transitions between
+vectors are collected and added BLOCK at a time or before a solution, which is several times faster. g is the unit of
+evidence of `readings`.
 
 A system that all its experts show to be significantly worse than the mixture in a short window keeps only FADED of that
 window.
@@ -25,8 +25,8 @@ from typing import NamedTuple, TypeVar
 from tdlambda.arrays import Floats, Ints
 from tdlambda.auto.mixture import Mixture
 
-BLOCK, LARGE = 16, 48
-"""Transitions that are added at once, and the number of features from which they are."""
+BLOCK = 16
+"""Transitions that are added at once."""
 SOLVE_EVERY, CHEAP, LATEST = 64.0, 2000.0, 0.5
 """A system of n features that remembers t steps is solved after 1 + t/64 + n³/CHEAP steps, but at most 8 + LATEST t."""
 FADED = 0.05
@@ -54,7 +54,9 @@ class Systems(NamedTuple):
     growth: Floats
     """1/f [S]"""
     size: Ints
-    """Number of features [S]."""
+    """Number of features used so far [S]; 0 if its experts have left."""
+    stride: Ints
+    """Largest number of features [S]."""
     start: Ints
     """Where A of each system begins in `A` [S]."""
     of: Ints
@@ -72,7 +74,7 @@ class Systems(NamedTuple):
     z: Floats
     """[S, n]"""
     A: Floats
-    """A of each system, transposed, one after another."""
+    """Aᵀ of each system, one after another."""
     b: Floats
     """[S, n]"""
     w: Floats
@@ -82,11 +84,11 @@ class Systems(NamedTuple):
     prior: Floats
     """Prior penalty of each expert, apart from its ridge [R]."""
     S: Floats
-    """Σ (ρ δ)² x xᵀ over the features of the first system."""
+    """Σ (ρ δ)² x xᵀ over the features of the first system, or over those with one for each observation."""
     block: Floats
-    """Transitions not yet added [1 + S, BLOCK, n]: x - γ'x', then ρ z of each system; empty if none is LARGE."""
+    """Transitions to be added to A [1 + S, BLOCK, n]: x - γ'x', then ρ z of each system; empty if not ordered."""
     filled: Ints
-    """How many they are [1]."""
+    """How many they are, and how many of them each system has added [1 + S]."""
     ordered: Ints
     """Whether observations list all features in order [1]."""
     scratch: Floats
@@ -109,13 +111,17 @@ def take_prior(q: Systems, m: Mixture) -> None:
 def values(q: Systems, x: Ints, xv: Floats, out: Floats) -> None:
     """Compute each expert's prediction."""
     for k in range(out.size):
-        w, total = q.w[k], 0.0
-        if q.ordered[0] > 0:
-            total = product(w, xv, q.leading[k])
-        else:
-            for j in range(x.size):
-                total += xv[j] * w[x[j]]
-        out[k] = total
+        out[k] = value(q, k, x, xv)
+
+
+def value(q: Systems, k: int, x: Ints, xv: Floats) -> float:
+    """An expert's prediction."""
+    w, total = q.w[k], 0.0
+    if q.ordered[0] > 0:
+        return product(w, xv, q.leading[k])
+    for j in range(x.size):
+        total += xv[j] * w[x[j]]
+    return total
 
 
 def product(a: Floats, b: Floats, n: int) -> float:
@@ -138,58 +144,81 @@ def add_row(row: Floats, other: Floats, factor: float, first: int, last: int) ->
         row[j] += factor * other[j]
 
 
+@lanewise
+def add_rows(row: Floats, others: Floats, factors: Floats, k: int, j: int, n: int) -> None:
+    """Compute row += Σ factor other for four rows from the k-th on; factors are column j."""
+    for i in range(n):
+        row[i] = (
+            row[i] + factors[k, j] * others[k, i] + factors[k + 1, j] * others[k + 1, i]
+            + factors[k + 2, j] * others[k + 2, i] + factors[k + 3, j] * others[k + 3, i]
+        )  # fmt: skip
+
+
+@lanewise
+def set_sum(row: Floats, one: Floats, a: float, other: Floats, b: float, n: int) -> None:
+    """Compute row = a one + b other."""
+    for i in range(n):
+        row[i] = a * one[i] + b * other[i]
+
+
 def learn(
     q: Systems, first: int, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float,
     evidence: float,
 ) -> None:  # fmt: skip
     """Update the traces, A and b of the systems from `first` on."""
-    decay, slot = min(rho, 1.0) * gamma, q.filled[0]
-    large = q.block.shape[2] > 0
+    decay, slot, ordered = min(rho, 1.0) * gamma, q.filled[0], q.ordered[0] > 0
     for s in range(first, q.lam.size):
-        q.weight[s] *= q.growth[s]
-        n, z, heavy = q.size[s], q.z[s], q.weight[s] * rho
-        for j in range(x.size):
-            if x[j] < n:
-                z[x[j]] += evidence * xv[j]
-        add_row(q.b[s], z, heavy * reward, 0, n)
-        if large and n >= LARGE:
-            for i in range(n):
-                q.block[1 + s, slot, i] = heavy * z[i]
-        else:
-            for j in range(x.size):
-                if x[j] < n:
-                    at = q.start[s] + x[j] * n
-                    add_row(q.A[at : at + n], z, heavy * xv[j], 0, n)
-            if gamma > 0.0:
-                for j in range(y.size):
-                    if y[j] < n:
-                        at = q.start[s] + y[j] * n
-                        add_row(q.A[at : at + n], z, -heavy * gamma * yv[j], 0, n)
-        for i in range(n):
-            z[i] *= decay * q.lam[s]
-        q.age[s] += 1.0
         if q.weight[s] > HEAVIEST:
             scale(q, s, 1.0 / q.weight[s])
             q.weight[s] = 1.0
-    if large:
-        for j in range(x.size):
-            q.block[0, slot, j] = xv[j] - gamma * yv[j] if gamma > 0.0 else xv[j]
+        q.weight[s] *= q.growth[s]
+        n, z, heavy = q.size[s], q.z[s], q.weight[s] * rho
+        if ordered:
+            add_row(z, xv, evidence, 0, n)
+            set_sum(q.block[1 + s, slot], z, heavy, z, 0.0, n)
+        else:
+            for j in range(x.size):
+                if x[j] < n:
+                    z[x[j]] += evidence * xv[j]
+            for j in range(x.size):
+                if x[j] < n:
+                    add_row(q.A[q.start[s] + x[j] * q.stride[s] :], z, heavy * xv[j], 0, n)
+            if gamma > 0.0:
+                for j in range(y.size):
+                    if y[j] < n:
+                        add_row(q.A[q.start[s] + y[j] * q.stride[s] :], z, -heavy * gamma * yv[j], 0, n)
+        add_row(q.b[s], z, heavy * reward, 0, n)
+        for i in range(n):
+            z[i] *= decay * q.lam[s]
+        q.age[s] += 1.0
+    if ordered:
+        set_sum(q.block[0, slot], xv, 1.0, yv, -gamma, q.block.shape[2])
         q.filled[0] += 1
         if q.filled[0] == BLOCK:
-            add_block(q)
+            add_blocks(q)
 
 
-def add_block(q: Systems) -> None:
-    """Add the collected transitions to A."""
+def add_blocks(q: Systems) -> None:
+    """Add all collected transitions."""
     for s in range(q.lam.size):
-        n = q.size[s]
-        if n >= LARGE and q.block.shape[2] > 0:
-            for j in range(n):
-                at = q.start[s] + j * n
-                row = q.A[at : at + n]
-                for k in range(q.filled[0]):
-                    add_row(row, q.block[1 + s, k], q.block[0, k, j], 0, n)
-    q.filled[0] = 0
+        add_block(q, s)
+    q.filled[:] = 0
+
+
+def add_block(q: Systems, s: int) -> None:
+    """Add the collected transitions to A of a system; each entry gets them in order, as if one by one."""
+    n, end = q.size[s], q.filled[0]
+    if end > q.filled[1 + s]:
+        for j in range(n):
+            at, k = q.start[s] + j * q.stride[s], q.filled[1 + s]
+            row = q.A[at : at + n]
+            while k + 4 <= end:
+                add_rows(row, q.block[1 + s], q.block[0], k, j, n)
+                k += 4
+            while k < end:
+                add_row(row, q.block[1 + s, k], q.block[0, k, j], 0, n)
+                k += 1
+        q.filled[1 + s] = end
 
 
 def note_spread(
@@ -198,27 +227,37 @@ def note_spread(
     """Add (ρ δ)² x xᵀ, with the TD error δ of an expert with λ = 0 and a ridge of 1 or more."""
     n = q.S.shape[0]
     if n > 0:
-        w, error = q.w[0 if q.ordered[0] > 0 else 2], reward
-        for j in range(x.size):
-            error -= xv[j] * w[x[j]]
+        k = spread_expert(q)
+        error = reward - value(q, k, x, xv)
         if gamma > 0.0:
-            for j in range(y.size):
-                error += gamma * yv[j] * w[y[j]]
-        error *= rho
+            error += gamma * value(q, k, y, yv)
+        square = (rho * error) ** 2
         for i in range(x.size):
-            if x[i] < n:
+            if q.ordered[0] > 0 and i < n:
+                add_row(q.S[i], xv, square * xv[i], 0, n)
+            elif x[i] < n and q.ordered[0] == 0:
                 for j in range(x.size):
                     if x[j] < n:
-                        q.S[x[i], x[j]] += error * error * xv[i] * xv[j]
+                        q.S[x[i], x[j]] += square * xv[i] * xv[j]
+
+
+def spread_expert(q: Systems) -> int:
+    """An expert with λ = 0 and a ridge of 1 or more, on all features of S as long as there is one."""
+    k = 0 if q.ordered[0] > 0 else 2
+    if q.size[q.of[q.of.size - 1]] == 0:
+        return k
+    while q.leading[k] < q.S.shape[0]:
+        k += 1
+    return k if q.ordered[0] > 0 or q.leading[2] == q.leading[k] else k + 2
 
 
 def scale(q: Systems, s: int, factor: float) -> None:
     """Multiply A and b of a system."""
     n = q.size[s]
-    add_block(q)
+    add_block(q, s)
     for i in range(n):
         q.b[s, i] *= factor
-    for i in range(q.start[s], q.start[s] + n * n):
+    for i in range(q.start[s], q.start[s] + n * q.stride[s]):
         q.A[i] *= factor
 
 
@@ -243,22 +282,21 @@ def solve_due(q: Systems, t: float, fallback: float) -> None:
 
 def solve(q: Systems, s: int, fallback: float) -> None:
     """Compute the weights of the experts of a system; without a solution, an unpenalised constant gets `fallback`."""
-    n, L, start, at = q.size[s], q.scratch, q.start[s], 0
-    add_block(q)
+    n, L, at = q.size[s], q.scratch, 0
+    add_block(q, s)
+    A = q.A[q.start[s] :]
     while at < q.of.size:
         last = at
         if q.of[at] == s:
             while last + 1 < q.of.size and q.of[last + 1] == s and q.ridge[last + 1] == q.ridge[at]:
                 last += 1
-            ridge = q.ridge[at] * q.weight[s]
-            for j in range(n):
-                for i in range(n):
-                    L[i, j] = q.A[start + j * n + i]
             for i in range(n):
-                L[i, i] += ridge * q.q[i]
+                for j in range(n):
+                    L[i, j] = A[i * q.stride[s] + j]
+                L[i, i] += q.ridge[at] * q.weight[s] * q.q[i]
             good = factorised(L, n)
             for k in range(at, last + 1):
-                good = good and substituted(L, q.b[s], q.w[k], q.leading[k])
+                good = good and substituted(L, q.b[s], q.w[k], min(n, q.leading[k]))
             if not good:
                 for k in range(at, last + 1):
                     for i in range(n):
@@ -281,14 +319,14 @@ def factorised(L: Floats, n: int) -> bool:
 
 
 def substituted(L: Floats, b: Floats, w: Floats, n: int) -> bool:
-    """Compute w = L⁻¹ b for the leading n rows and columns; return whether it is finite."""
+    """Solve the transposed system, wᵀ A = bᵀ, for the leading n rows and columns; return whether w is finite."""
     good = True
     for i in range(n):
-        w[i] = b[i] - product(L[i], w, i)
+        w[i] = b[i]
+    for i in range(n):
+        w[i] /= L[i, i]
+        add_row(w, L[i], -w[i], i + 1, n)
     for i in range(n - 1, -1, -1):
-        total = w[i]
-        for j in range(i + 1, n):
-            total -= L[i, j] * w[j]
-        w[i] = total / L[i, i]
+        add_row(w, L[i], -w[i], 0, i)
         good = good and abs(w[i]) < 1e200
     return good

@@ -14,9 +14,8 @@ import numba
 import numpy as np
 
 from tdlambda.algorithms import ETD, GTD, GTD2, HTD, TDRC, TrueOnlineETD, TrueOnlineGTD, TrueOnlineTD
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, aligned
 from tdlambda.compiled import kernel, lanewise
-from tdlambda.core.lane_memory import aligned
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.run_learners import run
 from tdlambda.features import OneHot
@@ -175,7 +174,7 @@ def _pass_five(F: Floats, keep: Floats, along: Floats, live: Ints, steps: int) -
             _five(F[f, 2], F[f, 0], F[f, 3], F[f, 4], F[f, 1], keep, along)
 
 
-def _bound(features: int, rows: int, n: int, steps: int) -> float:
+def bound(features: int, rows: int, n: int, steps: int) -> float:
     """The seconds per lane-step of the bare pass: decay all traces and add them to the weights."""
     F, keep, along = map(aligned, (np.ones((features, rows, n)), np.full(n, 1 - 1e-9), np.full(n, 1e-9)))
     live = np.arange(features)
@@ -201,11 +200,11 @@ def _bounds(share: float) -> Iterable[BenchmarkRow]:
     )
     for name, task, kind, rows, wanted in cases:
         learners = _fixed(task, kind, 2 * WIDTH)
-        _bound(2, rows, 4, 1)
+        bound(2, rows, 4, 1)
         times = _best(
             {
                 "ours": partial(_per_lane_step, task, learners, steps),
-                "bound": partial(_bound, task.features.size, rows, WIDTH, steps),
+                "bound": partial(bound, task.features.size, rows, WIDTH, steps),
             }
         )
         ratio = times["bound"] / times["ours"]

@@ -27,9 +27,9 @@ def demo(
     """
     need("pages", "studies", "charts")
     from tdlambda.lab.report import first_run  # Altair, Polars and Numba are slow to import
-    from tdlambda.lab.report.page import load, page
+    from tdlambda.lab.report.page import Picture, load, page
 
-    pictures: list[first_run.Picture] = []
+    pictures: list[Picture] = []
     directories = []
     for study, picture in zip(first_run.studies(), (first_run.thesis, first_run.today), strict=True):
         directories.append(results / study.name)

@@ -103,8 +103,8 @@ def summed_up(view: Overview) -> dict[str, Any]:
                 "compared": vars(one.contest.compared) if one.contest.compared else None,
                 "which": vars(one.which), "better": vars(one.better), "sure": vars(one.sure),
                 "best": {
-                    name: {"settings": cell.settings, "n": cell.n, "diverged": cell.diverged}
-                    | vars(cell.measured(measure))
+                    name: vars(cell.measured(measure))
+                    | {"settings": cell.settings, "n": cell.n, "diverged": cell.diverged}
                     for name, cell in best.items()
                 },
             }  # fmt: skip

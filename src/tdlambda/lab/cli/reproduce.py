@@ -183,18 +183,11 @@ def show(table: Reproduction) -> None:
     """Print the table in the thesis' colours, with the z of each cell, and which of its claims are reproduced."""
     from tdlambda.lab.reproduction.cells import colours, tally
 
-    columns = list(dict.fromkeys((cell.method, cell.lam) for cell in table.cells))
     shade = dict(zip(map(id, table.cells), colours([cell.mean for cell in table.cells]), strict=True))
-    rows = []
-    for alpha in dict.fromkeys(cell.alpha for cell in table.cells):
-        line = {(cell.method, cell.lam): cell for cell in table.cells if cell.alpha == alpha}
-        best = min(line.values(), key=lambda cell: cell.mean)
-        rows.append([f"{alpha:g}", *(_text(line[c], shade[id(line[c])], line[c] is best) for c in columns)])
-    names = [f"λ = {lam:g}" if method == "fixed" else method for method, lam in columns]
     print_table(
         f"{table.study}, protocol {table.protocol}: error, and z against the thesis "
         f"({table.seeds} seeds × {table.steps:,} steps)",
-        ["α", *names], rows,
+        *table.rows(lambda cell, best: _text(cell, shade[id(cell)], best)),
     )  # fmt: skip
     console.print("blue: smallest error of the table, white: median, red: largest; bold: best at each α")
     for claim, at in tally(table.verdicts).items():

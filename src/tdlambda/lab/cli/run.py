@@ -165,7 +165,7 @@ def _show(study: td.studies.Study, directory: Path) -> None:
     """Print the best cell of each method."""
     import polars as pl  # slow to import
 
-    from tdlambda.lab.report.wording import explained
+    from tdlambda.lab.report.overview import explained
     from tdlambda.lab.studies.statistics import rank
 
     results = td.studies.load_results(directory).filter(pl.col("seed").is_in(list(study.numbers)))

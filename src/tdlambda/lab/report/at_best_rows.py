@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import stdtrit
 
 from tdlambda.charts.style import colour
+from tdlambda.charts.tidy import band, mean_over_runs
 from tdlambda.lab.report.overview import CellView, Overview
 from tdlambda.lab.report.tidy_rows import Row
-from tdlambda.lab.report.wording import settings_of
 from tdlambda.lab.reproduction.cells import tuning_seeds
 from tdlambda.lab.studies.statistics import choose, hindsight
 
@@ -29,11 +28,9 @@ def at_best(view: Overview, methods: Sequence[str], measure: str, kept: Sequence
         lost, steps = int((~alive).sum()), view.curve_steps[list(kept)]
         if not alive.any():
             continue
-        mean, half = _mean(curves[alive][:, list(kept)])
-        with np.errstate(all="ignore"):
-            factor = np.exp(half / mean)
-        low, high = (mean / factor, mean * factor) if view.positive else (mean - half, mean + half)
-        said = [f"{view.named(name)}: {settings_of(best)}".removesuffix(": ")]
+        mean, error, n = mean_over_runs(curves[alive][:, list(kept)])
+        low, high = band(mean, error, n, view.positive)
+        said = [f"{view.named(name)}: {best.described()}".removesuffix(": ")]
         said += [f"{lost} of {len(seeds)} runs diverged"] * bool(lost) + ["chosen in hindsight"] * (not apart)
         look = {"series": ", ".join(said), "method": name, "colour": colour(name, list(view.study.methods))}
         rows += [
@@ -54,11 +51,3 @@ def _chosen(cells: Sequence[CellView], measure: str) -> tuple[CellView, list[int
     else:
         best, reported = hindsight(errors)[0], seeds
     return cells[best], [place[best][seed] for seed in reported], len(seeds) >= FEWEST
-
-
-def _mean(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and half the width of its 95 % interval, at each point."""
-    n = len(curves)
-    if n == 1:
-        return curves[0], np.full(curves.shape[1], np.nan)
-    return curves.mean(axis=0), stdtrit(n - 1, 0.975) * curves.std(axis=0, ddof=1) / np.sqrt(n)

@@ -8,8 +8,8 @@ from functools import reduce
 
 import numpy as np
 
+from tdlambda.charts.style import setting
 from tdlambda.lab.report.overview import CellView, Overview
-from tdlambda.lab.report.wording import setting, settings_of
 from tdlambda.lab.reproduction.cells import PROTOCOLS, methods_of, table_of, tuning_seeds
 from tdlambda.lab.studies.statistics import Comparison, choose, compare, mean_interval
 
@@ -25,7 +25,7 @@ class Side:
     """One side of a comparison: its best cell in hindsight, out of `cells`; its name and other settings."""
 
     name: str
-    given: str
+    settings: str
     cell: CellView
     cells: list[CellView]
 
@@ -36,7 +36,7 @@ class Side:
 
     def __str__(self) -> str:
         """The name with the settings."""
-        return f"{self.name} ({self.given})" if self.given else self.name
+        return f"{self.name} ({self.settings})" if self.settings else self.name
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _side(
     """The side with the best of several cells; with a `view`, its description names the cell's method."""
     best = min(cells, key=lambda cell: cell.rank(measure))
     said = [view.named(best.method)] if view is not None else []
-    said.append(settings_of(best, without))
+    said.append(best.described(without))
     return Side(name, ", ".join(filter(None, said)), best, cells)
 
 

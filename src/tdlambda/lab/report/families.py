@@ -41,7 +41,7 @@ def by_family(study: Study) -> tuple[Study, dict[str, tuple[str, str | None]]]:
 def _rules(study: Study, method: str) -> list[str]:
     """The values of a method's `lam` that are names of rules."""
     cells = study.cells(method) if "lam" in study.methods[method].over else []
-    return list(dict.fromkeys(cell["lam"] for cell in cells if not study.fixed_lam(method, cell)))
+    return list(dict.fromkeys(cell["lam"] for cell in cells if not study.methods[method].fixed_lam(cell)))
 
 
 def _with(declared: Method, lam: str) -> Method:

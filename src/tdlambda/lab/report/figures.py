@@ -26,10 +26,9 @@ from tdlambda.lab.report.at_best_rows import at_best
 from tdlambda.lab.report.contest import groups
 from tdlambda.lab.report.findings import findings
 from tdlambda.lab.report.observation_layout import ObservationLayout, layout
-from tdlambda.lab.report.overview import MEASURES, CellView, Overview
+from tdlambda.lab.report.overview import MEASURES, CellView, Overview, explained, measure_name
 from tdlambda.lab.report.series import series_of
 from tdlambda.lab.report.tidy_rows import BEST, Row
-from tdlambda.lab.report.wording import AXES, explained, measure_name
 
 CURVE_POINTS = 64
 SIZED = ("best", "u", "learning")
@@ -95,7 +94,7 @@ class DrawnFigures:
 
     view: Overview
     where: ObservationLayout | None
-    kept: list[int]
+    points: list[int]
     figures: dict[str, Figure]
     cells: dict[int, Row]
 
@@ -132,10 +131,10 @@ def drawn(view: Overview) -> DrawnFigures:
     """All figures of a study."""
     run = [name for name in view.study.methods if view.of(name)]
     where = _where(view, run)
-    kept, errors = _thinned(view.curve_steps, view.study.length), tidy_rows.errors(view)
+    points, errors = _thinned(view.curve_steps, view.study.length), tidy_rows.errors(view)
     shown = sorted({row["cell"] for row in errors})
-    cells = {k: _cell(view, view.cells[k], kept, where) for k in shown}
-    return DrawnFigures(view, where, kept, dict(_figures(view, run, errors, kept, where)), cells)
+    cells = {k: _cell(view, view.cells[k], points, where) for k in shown}
+    return DrawnFigures(view, where, points, dict(_figures(view, run, errors, points, where)), cells)
 
 
 BY_ERROR = ("group", "measure", "keys")
@@ -144,19 +143,19 @@ NUMBERS = {name: name for name in ("n", "diverged", "mean", "low", "high")}
 
 
 def _figures(
-    view: Overview, run: list[str], errors: list[Row], kept: list[int], where: ObservationLayout | None
+    view: Overview, run: list[str], errors: list[Row], points: list[int], where: ObservationLayout | None
 ) -> Iterator[tuple[str, Figure]]:
     """Every figure of a study by name, in the order of the page."""
-    yield from _of_errors(view, run, errors, kept)
+    yield from _of_errors(view, run, errors, points)
     if where is not None:
         yield from _of_states(view, run, errors, where)
     yield from _of_comparisons(view, run)
 
 
-def _of_errors(view: Overview, run: list[str], errors: list[Row], kept: list[int]) -> Iterator[tuple[str, Figure]]:
+def _of_errors(view: Overview, run: list[str], errors: list[Row], points: list[int]) -> Iterator[tuple[str, Figure]]:
     """Errors at the end and in time."""
     study, axes = view.study, list(dict.fromkeys(["alpha", *view.study.grid]))
-    final = explained(study, measure_name(study, "tail"))
+    final = measure_name(study, "tail")
     own = {axis: axis for axis in axes}
     spread = "published_uncertainty" if view.by_eye else "published_std"
     full = {"series": "series", "method": "method", **own, "measure": "measure", **NUMBERS, "std": "std",
@@ -165,7 +164,7 @@ def _of_errors(view: Overview, run: list[str], errors: list[Row], kept: list[int
     u: Callable[[list[Row]], Any] = (
         partial(charts.u_curves, y=final, log=log) if over_alpha else partial(_without_alpha, x=final, log=log)
     )
-    best = [row for measure in MEASURES for row in at_best(view, run, measure, kept)]
+    best = [row for measure in MEASURES for row in at_best(view, run, measure, points)]
     yield "best", Figure(
         "best", best, ("methods", "measure"),
         partial(charts.at_best, y=explained(study, study.quantity), unit=study.unit, log=log),
@@ -180,7 +179,7 @@ def _of_errors(view: Overview, run: list[str], errors: list[Row], kept: list[int
         {"series": "series", "method": "method", **own, "n": "n", "diverged": "diverged", "step": "step",
          "mean": "mean", "low": "low", "high": "high"},
         lists={"step": "steps", "mean": "curve", "low": "curve_low", "high": "curve_high"},
-        constants={"steps": view.curve_steps[kept].tolist()},
+        constants={"steps": view.curve_steps[points].tolist()},
     )  # fmt: skip
     yield "heat", Figure("errors", errors, BY_ERROR, charts.error_table, full, only="own")
 
@@ -230,7 +229,7 @@ def _of_states(
 def _of_comparisons(view: Overview, run: list[str]) -> Iterator[tuple[str, Figure]]:
     """Sensitivity to parameters, paired comparisons, divergence."""
     study, log = view.study, view.positive
-    final = explained(study, measure_name(study, "tail"))
+    final = measure_name(study, "tail")
     varied, margin = tidy_rows.parameters(view), "ratio" if log else "difference"
     yield "kappa", Figure(
         "parameters", varied, ("methods", "measure", "alpha"), partial(_over_parameter, y=final, log=log),
@@ -278,10 +277,11 @@ def _where(view: Overview, run: list[str]) -> ObservationLayout | None:
     return replace(where, actions=where.actions or [str(action) for action in range(most + 1)])
 
 
-def _cell(view: Overview, cell: CellView, kept: list[int], where: ObservationLayout | None) -> Row:
+def _cell(view: Overview, cell: CellView, points: list[int], where: ObservationLayout | None) -> Row:
     """The lists of a cell: its curve with an interval, its λ, and its policy."""
     low, high = cell.curve_band(view.positive)
-    found = {"curve": cell.curve[kept].tolist(), "curve_low": low[kept].tolist(), "curve_high": high[kept].tolist()}
+    curves = {"curve": cell.curve, "curve_low": low, "curve_high": high}
+    found: Row = {name: curve[points].tolist() for name, curve in curves.items()}
     known = where.values(cell.lambdas.tolist()) if where is not None else []
     found["lambdas"] = [None if lam is None else round(lam, 3) for lam in known]
     if where is not None and cell.policy is not None and cell.agreed is not None:
@@ -380,6 +380,3 @@ def write_figures(
 
 def _slug(name: str) -> str:
     return re.sub(r"\W+", "-", name.lower()).strip("-")
-
-
-__all__ = ["AXES", "DrawnFigures", "Figure", "chart", "drawn", "write_figures"]

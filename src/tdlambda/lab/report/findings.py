@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tdlambda.charts.style import AXES, interval, number
 from tdlambda.lab.report.contest import FEW, MANY, Contest, contest, held_out
 from tdlambda.lab.report.headline import headline
-from tdlambda.lab.report.overview import PRINTED_STEPS, CellView, Overview, Printed
-from tdlambda.lab.report.wording import AXES, explained, interval, measure_name, number, settings_of
+from tdlambda.lab.report.overview import PRINTED_STEPS, CellView, Overview, Printed, measure_name
 from tdlambda.lab.reproduction.cells import PUBLISHED_RUNS, one_point_early
 from tdlambda.lab.studies.statistics import Comparison
 
@@ -87,9 +87,9 @@ def _reference(result: Contest) -> CellView:
 def _which(view: Overview, result: Contest, measure: str) -> Answer:
     best, fixed = _reference(result), result.between != "others"
     measured, tried = best.measured(measure), len(view.of(best.method))
-    own = settings_of(best, ["alpha"])
+    own = best.described(["alpha"])
     name = own if fixed and own else view.named(best.method)
-    said = settings_of(best, [axis for axis in best.settings if axis != "alpha"] if fixed and own else [])
+    said = best.described([axis for axis in best.settings if axis != "alpha"] if fixed and own else [])
     where = f"With {said} its" if said else "Its"
     axes = [AXES.get(axis, axis) for axis in best.settings]
     among = (
@@ -98,7 +98,7 @@ def _which(view: Overview, result: Contest, measure: str) -> Answer:
         else ""
     )
     error = f"{number(measured.mean)}{interval(measured.low, measured.high)}"
-    what = explained(view.study, measure_name(view.study, measure))
+    what = measure_name(view.study, measure)
     question = {"fixed": "Which λ was best?", "others": "Which method was best?"}.get(result.between)
     return Answer(question or "Which fixed λ was best?", name, f"{where} {what} is {error}{among}. {_runs_of(best.n)}")
 
@@ -118,13 +118,13 @@ def _better(view: Overview, result: Contest, measure: str) -> Answer:
         why = "a run of each pair diverged" if margin.diverged else "they have no finished run in common"
         return Answer(question, short, f"{method.name} and {rival.name} cannot be compared: {why}.")
     ends = "ends at" + " a cost of" * (word == "cost") if measure == "tail" else f"has a mean {word} of"
-    at = f"At its best ({method.given}), " if method.given else ""
+    at = f"At its best ({method.settings}), " if method.settings else ""
     apart = number(abs(margin.value)) + (" below" if margin.value < 0 else " above")
     short += f": {number(margin.value)} × its {word}" if margin.relative else f": {apart}"
     text = f"{at}{method.name} {ends} {number(method.cell.measured(measure).mean)}, "
     text += f"{number(margin.value)} × {rival.name}" if margin.relative else f"{apart} {rival.name}"
-    given = "; ".join(filter(None, [rival.given, interval(margin.low, margin.high)[2:-1]]))
-    text += (f" ({given})" if given else "") + f", better in {100 * result.compared.better:.0f} % of runs."
+    more = "; ".join(filter(None, [rival.settings, interval(margin.low, margin.high)[2:-1]]))
+    text += (f" ({more})" if more else "") + f", better in {100 * result.compared.better:.0f} % of runs."
     learners = [view.study.methods[side.cell.method].learner for side in (method, rival)]
     note = "" if learners[0] == learners[1] else f" Note that their algorithms differ: {learners[0]} and {learners[1]}."
     return Answer(question, short, text + note)

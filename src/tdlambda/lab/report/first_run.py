@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
 from tdlambda import charts
 from tdlambda.arrays import Floats
 from tdlambda.auto import AutoTD
+from tdlambda.charts.style import number
 from tdlambda.features import Dense
 from tdlambda.lab.report.figures import drawn
 from tdlambda.lab.report.findings import agreement
 from tdlambda.lab.report.overview import Overview
-from tdlambda.lab.report.wording import number
+from tdlambda.lab.report.page import Picture
 from tdlambda.lab.studies.study import Study
 
 SIZE = (300, 250)
@@ -24,15 +23,6 @@ GAMMA = 0.9
 """Discount of future temperatures; the horizon 1 / (1 - γ) is ten hours."""
 SHOWN = slice(6600, 6600 + 7 * 24)
 """Hours shown: a week of October."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """One figure of the demonstration."""
-
-    title: str
-    text: str
-    chart: Any
 
 
 def studies() -> tuple[Study, Study]:

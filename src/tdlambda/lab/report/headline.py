@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from tdlambda.charts.style import interval, number
 from tdlambda.lab.report.contest import FEW, MANY, Contest, Margin, Side
-from tdlambda.lab.report.overview import Overview
-from tdlambda.lab.report.wording import explained, interval, measure_name, number
+from tdlambda.lab.report.overview import Overview, measure_name
 
 
 def headline(view: Overview, result: Contest, measure: str) -> str:
     """The headline: one sentence."""
-    words, method = explained(view.study, measure_name(view.study, measure)), result.method
+    words, method = measure_name(view.study, measure), result.method
     if result.rival is None or result.margin is None:
         measured, few = method.cell.measured(measure), ", too few for an interval" * (method.cell.n < 2)
         error = f"{number(measured.mean)}{interval(measured.low, measured.high)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
 
 from tdlambda import auto
 from tdlambda.arrays import Floats, Ints
 from tdlambda.charts.style import named, settings
+from tdlambda.charts.tidy import band, mean_over_runs
 from tdlambda.lab.report.families import by_family
 from tdlambda.lab.reproduction.cells import methods_of, table_of
 from tdlambda.lab.reproduction.published import mountaincar_figure, thesis_tables
-from tdlambda.lab.studies.statistics import Comparison, compare, rank, sensitivity, summary
+from tdlambda.lab.studies.statistics import Comparison, Summary, compare, rank, sensitivity, summary
 from tdlambda.lab.studies.store import load_motion, load_results, load_study
 from tdlambda.lab.studies.study import Study
 from tdlambda.showing import hint
@@ -30,16 +30,6 @@ PRINTED_STEPS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A mean over runs with its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-    std: float
-
-
-@dataclass(frozen=True)
 class CellView:
     """One cell of a study: `settings` has the values of α, λ, κ … that its method varies."""
 
@@ -47,8 +37,8 @@ class CellView:
     settings: dict[str, Any]
     n: int
     diverged: int
-    tail: Measured
-    area: Measured
+    tail: Summary
+    area: Summary
     curve: Floats
     curve_error: Floats
     lambdas: Floats
@@ -61,9 +51,9 @@ class CellView:
     agreed: Floats | None = None
     """Share of seeds with that greedy action."""
 
-    def measured(self, measure: str) -> Measured:
+    def measured(self, measure: str) -> Summary:
         """The final error ("tail") or the area under the curve ("area")."""
-        found: Measured = getattr(self, measure)
+        found: Summary = getattr(self, measure)
         return found
 
     def rank(self, measure: str = "tail") -> tuple[bool, float]:
@@ -71,24 +61,17 @@ class CellView:
         return rank(self.diverged, self.measured(measure).mean)
 
     def curve_band(self, log: bool) -> tuple[Floats, Floats]:
-        """The curve's 95 % interval, mean ± t s / √n by Student's t.
-
-        On a logarithmic axis it is mean · exp(± t s / (√n mean)), which does not reach 0.
-        """
-        half = stdtrit(max(self.n - self.diverged - 1, 1), 0.975) * self.curve_error
-        with np.errstate(all="ignore"):
-            factor = np.exp(half / self.curve)
-            return (self.curve / factor, self.curve * factor) if log else (self.curve - half, self.curve + half)
+        """The curve's 95 % interval by Student's t."""
+        return band(self.curve, self.curve_error, self.n - self.diverged, log)
 
     @property
     def alpha(self) -> float | None:
         """Step size, if the method varies it."""
         return self.settings.get("alpha")
 
-    @property
-    def label(self) -> str:
-        """Settings that distinguish this cell from others of its method at the same α."""
-        return settings(self.settings, ["alpha"])
+    def described(self, without: Collection[str] = ()) -> str:
+        """The settings as text, such as "α = 0.01, κ = 10⁻³"."""
+        return settings(self.settings, without)
 
 
 @dataclass(frozen=True)
@@ -164,7 +147,7 @@ class Overview:
     def kind(self, method: str) -> str:
         """The source of a method's λ: "fixed", "tuned" by itself, or "other" if it has none."""
         declared, cell = self.study.methods[method], self.study.cells(method)[0]  # the same for all its cells
-        if self.study.fixed_lam(method, cell):
+        if declared.fixed_lam(cell):
             return "fixed"
         named = declared.rule is not None or "lam" in {**declared.options, **cell}
         return "tuned" if named or declared.learner.rpartition(":")[2] in auto.__all__ else "other"
@@ -250,6 +233,16 @@ class Overview:
         return sorted({c.alpha for c in self.of(method) if c.alpha is not None})
 
 
+def measure_name(study: Study, measure: str) -> str:
+    """The name of a measure, with an explanation if it is a cost."""
+    return explained(study, f"final {study.quantity}" if measure == "tail" else "area under the curve")
+
+
+def explained(study: Study, words: str) -> str:
+    """The name of a measured quantity, with an explanation if it is a cost."""
+    return f"{words} (minus the return)" if study.kind == "control" else words
+
+
 def overview(directory: str | Path) -> Overview:
     """Summarise the results in a directory, finished or not."""
     declared, results = load_study(directory), load_results(directory)
@@ -258,7 +251,7 @@ def overview(directory: str | Path) -> Overview:
     wanted = len(study.numbers) * results["method"].n_unique()
     return Overview(
         study, sorted(results["seed"].unique().to_list()), done, wanted,
-        study.read_at[study.kept], list(_cells(study, where, results, _motions(directory, declared))),
+        study.read_at[study.stored_points], list(_cells(study, where, results, _motions(directory, declared))),
         list(_printed(study)),
     )  # fmt: skip
 
@@ -318,17 +311,12 @@ def _plain(value: Any) -> Any:
 def _cell(method: str, cell: dict[str, Any], part: pl.DataFrame, motion: Floats | None) -> CellView:
     curves = np.array(part["curve"].to_list(), dtype=np.float64)
     curves = np.where(np.isfinite(curves), curves, np.nan)
-    alive = np.isfinite(curves).sum(axis=0)
-    with np.errstate(all="ignore"):
-        mean = np.nansum(curves, axis=0) / np.where(alive > 0, alive, np.nan)
-        spread = np.sqrt(np.nansum((curves - mean) ** 2, axis=0) / np.where(alive > 1, alive - 1, np.nan))
-    found = {name: summary(part[name].to_numpy()) for name in MEASURES}
-    tail, area = (Measured(s.mean, s.low, s.high, s.std) for s in found.values())
+    mean, error, _ = mean_over_runs(curves)
+    tail, area = (summary(part[name].to_numpy()) for name in MEASURES)
     alive_lambdas = part.filter(pl.col("diverged_at") < 0)["lambdas"].to_list() or part["lambdas"].to_list()
     lambdas = np.array(alive_lambdas, dtype=np.float64).mean(axis=0)
     runs = {name: part[name].to_numpy() for name in ("seed", *MEASURES)} | {"curve": curves}
     lost = int((part["diverged_at"] >= 0).sum())
-    error = spread / np.sqrt(alive)
     found_policy = _most(part.filter(pl.col("diverged_at") < 0)) if "policy" in part.columns else (None, None)
     return CellView(method, cell, part.height, lost, tail, area, mean, error, lambdas, runs, motion, *found_policy)
 

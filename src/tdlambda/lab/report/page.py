@@ -8,6 +8,7 @@ import hashlib
 import html
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,13 +18,21 @@ import vl_convert
 
 from tdlambda.charts.saving import VERSION
 from tdlambda.charts.style import dark_rules, theme
-from tdlambda.lab.report.first_run import Picture
 from tdlambda.lab.report.overview import Overview, overview
 from tdlambda.lab.report.page_data import fluid, page_data
 
 _ASSETS = files("tdlambda.lab.report").joinpath("assets")
 # Inside a script element, these characters could end it or, in old JavaScript engines, a line; JSON allows escapes.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure at the top of the page."""
+
+    title: str
+    text: str
+    chart: Any
 
 
 def page(*views: Overview, manifests: Sequence[Mapping[str, Any]] = (), opening: Sequence[Picture] = ()) -> str:

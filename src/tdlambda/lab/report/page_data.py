@@ -8,13 +8,14 @@ from typing import Any
 import altair as alt
 
 from tdlambda.charts.lines import LIMIT
+from tdlambda.charts.style import setting
 from tdlambda.charts.tidy import plain
 from tdlambda.lab.report.contest import groups
 from tdlambda.lab.report.figures import LISTED, DrawnFigures, Figure, drawn
+from tdlambda.lab.report.findings import findings
 from tdlambda.lab.report.overview import MEASURES, Overview
 from tdlambda.lab.report.series import series_of
 from tdlambda.lab.report.tidy_rows import Row, label
-from tdlambda.lab.report.wording import setting
 from tdlambda.lab.report.words import words
 
 HEIGHTS = {"u": 440, "learning": 380}
@@ -60,16 +61,10 @@ def _group(made: DrawnFigures, name: str, methods: list[str]) -> dict[str, Any]:
         first = made.choice(name, measure)
         alpha = made.view.alphas.index(first["alpha"]) if first["alpha"] in made.view.alphas else 0
         said = words(made, methods, measure)
-        verdict = _verdict(made.view, methods, measure)
+        verdict = findings(made.view, methods, measure).contest.verdict
         found[measure] = {"words": said, "verdict": verdict, "alpha": alpha, "reference": first["reference"]}
     labels = {method: label(made.view, method) for method in methods}
     return {"name": name, "series": series, "methods": labels, "found": found}
-
-
-def _verdict(view: Overview, methods: list[str], measure: str) -> str:
-    from tdlambda.lab.report.findings import findings
-
-    return findings(view, methods, measure).contest.verdict
 
 
 def _figure(made: DrawnFigures, name: str, figure: Figure) -> dict[str, Any]:

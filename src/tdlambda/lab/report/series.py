@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tdlambda.charts.style import DASHES, SHAPES, TRUTH, colour, shades
+from tdlambda.charts.style import DASHES, SHAPES, TRUTH, colour, setting, shades
 from tdlambda.lab.report.overview import CellView, Overview
-from tdlambda.lab.report.wording import setting
 
 ENVELOPE = "envelope"
 _DASHED, _PLAIN = [5, 4], list[int]()

@@ -40,19 +40,12 @@ def as_csv(table: Reproduction) -> str:
 
 def as_page(table: Reproduction) -> str:
     """A Markdown page with the table, the verdicts, and the cells that do not agree."""
-    columns = list(dict.fromkeys((cell.method, cell.lam) for cell in table.cells))
-    names = [f"λ = {lam:g}" if method == "fixed" else method for method, lam in columns]
-    rows = []
-    for alpha in dict.fromkeys(cell.alpha for cell in table.cells):
-        line = {(cell.method, cell.lam): cell for cell in table.cells if cell.alpha == alpha}
-        best = min(line.values(), key=lambda cell: cell.mean)
-        rows.append([f"{alpha:g}", *(_cell(line[c], line[c] is best) for c in columns)])
     n = table.cells[0].n
     parts = [
         f"# {table.study}, protocol {table.protocol}",
         f"{n} runs of {table.steps:,} steps per cell. Error, with z against the thesis in parentheses; the best at "
         "each α is bold." + (f" {_agreement(table)}" if table.compared else ""),
-        as_table(["α", *names], rows),
+        as_table(*table.rows(_cell)),
         "## Claims",
     ]
     for claim, at in tally(table.verdicts).items():

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.charts.style import named
+from tdlambda.charts.style import AXES, number, setting
 from tdlambda.lab.report.contest import difference, groups
 from tdlambda.lab.report.findings import z_of
 from tdlambda.lab.report.observation_layout import ObservationLayout
 from tdlambda.lab.report.overview import MEASURES, CellView, Overview, Printed
 from tdlambda.lab.report.series import Series, by_lambda, look, series_of
-from tdlambda.lab.report.wording import AXES, number, setting, settings_of
 from tdlambda.lab.studies.statistics import sensitivity, stretch
 
 
@@ -83,7 +82,7 @@ def measured(cell: CellView, measure: str) -> Row:
     there = np.isfinite(found.low)
     return {
         "n": cell.n, "diverged": lost, "mean": found.mean, "low": found.low, "high": found.high,
-        "text": "∞" if np.isinf(found.mean) else number(found.mean), "settings": settings_of(cell),
+        "text": "∞" if np.isinf(found.mean) else number(found.mean), "settings": cell.described(),
         "interval": f"{number(found.low)} to {number(found.high)}" if there else None,
         "lost": f"{lost} of {cell.n}, left out" if lost else None,
     }  # fmt: skip
@@ -208,7 +207,7 @@ def motions(view: Overview, where: ObservationLayout | None, methods: Sequence[s
         if cell.motion is None or view.kind(name) != "tuned":
             continue
         one = {"method": name, "key": name, "series": view.named(name), "label": view.named(name), **look(view, name)}
-        one |= {"settings": settings_of(cell), "seed": view.study.numbers[0]}
+        one |= {"settings": cell.described(), "seed": view.study.numbers[0]}
         assert where is not None
         for k, (step, lams) in enumerate(zip(steps.tolist(), cell.motion[:, where.live], strict=True)):
             if many(where):
@@ -228,7 +227,7 @@ def policies(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
                 cell = min(here, key=lambda c: c.rank(measure))
                 yield {
                     "measure": measure, "method": name, "key": name, "series": label(view, name), "alpha": alpha,
-                    "settings": settings_of(cell), "runs": cell.n - cell.diverged, "cell": view.cells.index(cell),
+                    "settings": cell.described(), "runs": cell.n - cell.diverged, "cell": view.cells.index(cell),
                 }  # fmt: skip
 
 
@@ -250,9 +249,3 @@ def shape(view: Overview, method: str) -> str:
     """The shape of a method's points."""
     some = [one for one in series_of(view, [m for m in view.study.methods if view.of(m)]) if one.key == method]
     return str(some[0].look["shape"]) if some else "circle"
-
-
-__all__ = [
-    "BEST", "Row", "comparisons", "diverged", "errors", "label", "many", "measured", "motions", "named", "parameters",
-    "policies", "shape", "stretches",
-]  # fmt: skip

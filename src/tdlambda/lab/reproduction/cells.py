@@ -12,7 +12,7 @@ standard error (std² / n + printed std² / 240)^½.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,6 +118,16 @@ class Reproduction:
     def agree_in_print(self) -> int:
         """Number of compared cells that agree when allowing for the rounding of the printed numbers to three digits."""
         return sum(cell.agrees_in_print for cell in self.compared)
+
+    def rows(self, text: Callable[[Cell, bool], str]) -> tuple[list[str], list[list[str]]]:
+        """Names of columns, and one row for each α; `text` writes a cell, and is told whether it is the best there."""
+        columns = list(dict.fromkeys((cell.method, cell.lam) for cell in self.cells))
+        rows = []
+        for alpha in dict.fromkeys(cell.alpha for cell in self.cells):
+            line = {(cell.method, cell.lam): cell for cell in self.cells if cell.alpha == alpha}
+            best = min(line.values(), key=lambda cell: cell.mean)
+            rows.append([f"{alpha:g}", *(text(line[c], line[c] is best) for c in columns)])
+        return ["α", *(f"λ = {lam:g}" if method == "fixed" else method for method, lam in columns)], rows
 
 
 def table_named(name: str) -> str:
@@ -228,7 +238,7 @@ class _Runs:
 
 def one_point_early(curve: Floats, study: Study) -> Floats:
     """The point before each point of the tail [curve, point]; the first is interpolated if it was not stored."""
-    n, kept = study.tail_points, study.read_at[study.kept]
+    n, kept = study.tail_points, study.read_at[study.stored_points]
     at = np.interp(np.concatenate([[0], study.read_at])[-n - 1], kept, np.arange(len(kept)))
     low, high = int(np.floor(at)), int(np.ceil(at))
     with np.errstate(invalid="ignore"):

@@ -192,7 +192,7 @@ class StudyDeclaration:
         return max(1, int((self.read_at > int(self.warm_up * self.length)).sum()))
 
     @property
-    def kept(self) -> Ints:
+    def stored_points(self) -> Ints:
         """Indices of the points that the learning curve stores, ascending.
 
         With m = min(curve, points): for each k = 1 … m the point nearest to k · points / m (either one in a tie), and

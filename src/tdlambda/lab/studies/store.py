@@ -99,7 +99,7 @@ class Store:
         manifest = {
             "format": FORMAT, "study": self.study.to_dict(), "keys": self.keys,
             "code": {method: self.study.code(method) for method in self.study.methods},
-            "curve_steps": self.study.read_at[self.study.kept].tolist(), "written": _now(), **provenance(),
+            "curve_steps": self.study.read_at[self.study.stored_points].tolist(), "written": _now(), **provenance(),
         }  # fmt: skip
         manifest["sum"] = content_sum(manifest)
         content = json.dumps(manifest, indent=2, ensure_ascii=False).encode()

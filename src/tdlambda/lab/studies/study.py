@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import product
 from typing import Any
@@ -155,32 +155,10 @@ class Study(StudyDeclaration):
         over = self.methods[method].over
         return [dict(zip(over, values, strict=True)) for values in product(*(self.grid[axis] for axis in over))]
 
-    def fixed_lam(self, method: str, cell: Mapping[str, Any]) -> bool:
-        """Whether λ in this cell of a method is given and constant.
-
-        >>> import tdlambda as td
-        >>> both = td.studies.Method("TD", over=("lam",), options={"alpha": 0.1})
-        >>> study = td.studies.Study("walk", "RandomWalk-v0", {"both": both}, grid={"lam": [0.5, "auto"]})
-        >>> [(cell["lam"], study.fixed_lam("both", cell)) for cell in study.cells("both")]
-        [(0.5, True), ('auto', False)]
-        """
-        return self.methods[method].fixed_lam(cell)
-
-    def family(self, method: str, cell: Mapping[str, Any]) -> str:
-        """How this cell chooses λ: "fixed λ", "tunes itself", or "other" for a learner without λ."""
-        return self.methods[method].family(cell)
-
-    def stored(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        """A cell as results store it: a parameter with text among its values is stored as text throughout."""
-        return {axis: str(value) if axis in self._text else value for axis, value in cell.items()}
-
     def stored_cells(self, method: str) -> list[dict[str, Any]]:
-        """All cells of a method as results store them, in order."""
-        return [self.stored(cell) for cell in self.cells(method)]
-
-    @cached_property
-    def _text(self) -> set[str]:
-        return {axis for axis, values in self.grid.items() if any(isinstance(value, str) for value in values)}
+        """All cells of a method as results store them: a parameter with text among its values is text throughout."""
+        texts = {axis for axis, values in self.grid.items() if any(isinstance(value, str) for value in values)}
+        return [{axis: str(v) if axis in texts else v for axis, v in cell.items()} for cell in self.cells(method)]
 
     def agents(self, method: str) -> list[Any]:
         """The agent of each cell, in control; an agent that does not fit the task raises an error."""
@@ -276,7 +254,7 @@ class Study(StudyDeclaration):
 
     def followed(self, method: str) -> tuple[int, ...]:
         """Seeds for which a method's λ is recorded: the first one, if any cell tunes λ."""
-        moves = any(not self.fixed_lam(method, cell) for cell in self.cells(method))
+        moves = any(not self.methods[method].fixed_lam(cell) for cell in self.cells(method))
         return (self.numbers[0],) if self.follow and moves else ()
 
     def __repr__(self) -> str:

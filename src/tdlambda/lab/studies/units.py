@@ -60,7 +60,7 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
         "tail": error[:, -study.tail_points :].mean(axis=1),
         "area": mean_over(error[:, -study.area_points :], study.read_at, study.average if by_step else None),
         "final": error[:, -1],
-        "curve": _rows(error[:, study.kept]),
+        "curve": _rows(error[:, study.stored_points]),
         "lambdas": _rows(np.stack([_by_state(lam[0]) for lam in result.lambdas])),
     }
     if seed in result.motion:
@@ -79,7 +79,7 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
 def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Read and verify a unit: its checksum, before the bytes are parsed, and that the content matches the name.
 
-    `cells` are the method's cells as returned by `Study.stored`, one per row.
+    `cells` are the method's cells as returned by `Study.stored_cells`, one per row.
     """
     try:
         table, about = _checked(path.read_bytes())

@@ -19,7 +19,7 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats
 from tdlambda.extras import need
 from tdlambda.lab.studies.pace import gaps, left, speed
-from tdlambda.lab.studies.statistics import rank, summary
+from tdlambda.lab.studies.statistics import Summary, rank, summary
 from tdlambda.lab.studies.store import study_and_keys
 from tdlambda.lab.studies.study import Study
 from tdlambda.lab.studies.units import DamagedError, UnreadableError, read_unit
@@ -29,15 +29,10 @@ _Mark = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(Summary):
     """The cell with the smallest mean final error so far, in hindsight; cells without divergence are preferred."""
 
     settings: dict[str, Any]
-    n: int
-    diverged: int
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -287,8 +282,7 @@ def _best(cells: list[dict[str, Any]], units: list[_Unit]) -> Best:
     means = np.where(finite, tails, 0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
     means[~finite.any(axis=0)] = np.inf
     k = min(range(len(cells)), key=lambda k: rank(lost[k], means[k]))
-    found = summary(tails[:, k])
-    return Best(cells[k], found.n, int(lost[k]), found.mean, found.low, found.high)
+    return Best(**vars(summary(tails[:, k])) | {"diverged": int(lost[k]), "settings": cells[k]})
 
 
 def _time(text: str) -> float:

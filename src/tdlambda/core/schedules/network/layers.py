@@ -10,8 +10,92 @@ and then the position of the first parameter of each layer, o0_, o1_, ….
 
 from __future__ import annotations
 
+import re
+
 from tdlambda.core.schedules.text import indent
 from tdlambda.features.network import NetworkForm
+
+PASSES = """\
+@inlined
+def {p}forward(w_, h_, d_):
+    at_ = 0
+    for l_ in range({hidden}):
+        m_, n_ = d_[l_], d_[l_ + 1]
+        end_, z_ = at_ + m_ * n_, h_[{sums} + l_ + 1, :n_]
+        affine(w_[at_:end_], w_[end_ : end_ + n_], h_[l_, :m_], z_)
+        h_[{inverse}, l_ + 1] = normalised(z_)
+        {activation}(z_, h_[l_ + 1, :n_])
+        at_ = end_ + n_
+    m_, n_ = d_[{hidden}], d_[{last}]
+    end_ = at_ + m_ * n_
+    readout(w_[at_:end_], w_[end_ : end_ + n_], h_[{hidden}, :m_], h_[{last}, :n_])
+
+
+@inlined
+def {p}forward_both(w_, h_, d_):
+    at_ = 0
+    for l_ in range({hidden}):
+        m_, n_ = d_[l_], d_[l_ + 1]
+        end_, z_, y_ = at_ + m_ * n_, h_[{sums} + l_ + 1, :n_], h_[{ahead} + l_ + 1, :n_]
+        affine_both(w_[at_:end_], w_[end_ : end_ + n_], h_[l_, :m_], h_[{ahead} + l_, :m_], z_, y_)
+        h_[{inverse}, l_ + 1] = normalised(z_)
+        normalised(y_)
+        {activation}(z_, h_[l_ + 1, :n_])
+        {activation}(y_, y_)
+        at_ = end_ + n_
+    {p}readouts(w_, h_, d_)
+
+
+@inlined
+def {p}readouts(w_, h_, d_):
+    m_, n_, at_ = d_[{hidden}], d_[{last}], d_[{offsets} + {hidden}]
+    W_, b_ = w_[at_ : at_ + m_ * n_], w_[at_ + m_ * n_ : at_ + m_ * n_ + n_]
+    readout(W_, b_, h_[{hidden}, :m_], h_[{last}, :n_])
+    readout(W_, b_, h_[{ahead} + {hidden}, :m_], h_[{ahead} + {last}, :n_])
+
+
+@inlined
+def {p}backward(w_, h_, d_):
+    for l_ in range({hidden}, 0, -1):
+        m_, n_, at_ = d_[l_], d_[l_ + 1], d_[{offsets} + l_]
+        W_, g_, to_ = w_[at_ : at_ + m_ * n_], h_[{gradients} + l_ + 1, :n_], h_[{gradients} + l_, :m_]
+        if l_ == {hidden}:
+            back_readout(W_, g_, to_)
+        else:
+            back_affine(W_, g_, to_)
+        {activation}_slope(h_[{sums} + l_, :m_], h_[l_, :m_], to_)
+        back_normalised(h_[{sums} + l_, :m_], to_, h_[{inverse}, l_])
+
+
+@inlined
+def {p}norm(h_, d_):
+    total_ = 0.0
+    for l_ in range({layers}):
+        total_ += (1.0 + squares(h_[l_, : d_[l_]])) * float(squares(h_[{gradients} + l_ + 1, : d_[l_ + 1]]))
+    return total_
+
+
+@inlined
+def {p}seed(h_, d_, k_):
+    h_[{gradients} + {last}, : d_[{last}]] = 0.0
+    h_[{gradients} + {last}, k_] = 1.0
+
+
+@inlined
+def {p}outputs(s_, net_, obs_, k_):
+    rows_, inputs_, h_, d_, _, _ = net_
+    {place}
+    {p}forward(rows_[k_], h_, d_)
+
+
+@inlined
+def {p}value(s_, net_):
+    return net_[2][{last}, 0] * s_.scale
+"""
+"""Passes through the layers; the gradients at the outputs begin as those of output k_."""
+
+AT_ONCE = 8
+"""Inputs of a layer that a pass over the parameters reads at once."""
 
 
 class Layers:
@@ -49,15 +133,6 @@ class Layers:
         """The contents of `d_`."""
         return [*self.form.widths, *(at for at, _, _ in self.form.layers)]
 
-    def named(self) -> list[str]:
-        """Code that names the sizes."""
-        names = [*(f"n{l}_" for l in range(self.n)), *(f"o{l}_" for l in range(self.n - 1))]
-        return [f"{', '.join(names)} = {', '.join(f'd_[{k}]' for k in range(len(names)))}"]
-
-    def at(self, row: int, layer: int) -> str:
-        """The entries of a row of `h_` that belong to a layer."""
-        return f"h_[{row}, :n{layer}_]"
-
     def seen(self, obs: str, row: int, state: str = "s_") -> str:
         """The call that writes the inputs for an observation."""
         out = f"h_[{row}, :{obs}.size]"
@@ -81,112 +156,67 @@ class Layers:
         seed = f"{self.prefix}seed(h_, d_, {'0' if self.form.widths[-1] == 1 else 'x_[0]'})"
         return [f"{self.prefix}forward_both(w_, h_, d_)", seed]
 
-    def parameters(self, layer: int) -> tuple[str, str]:
-        """W and b of a layer."""
-        end = f"o{layer}_ + n{layer}_ * n{layer + 1}_"
-        return f"w_[o{layer}_ : {end}]", f"w_[{end} : {end} + n{layer + 1}_]"
-
-    def _activated(self, layer: int, z: int, a: int) -> list[str]:
-        """Code from the sums of a hidden layer to its activations."""
-        norm = []
-        if self.form.layer_norm:
-            keep = f"h_[{self.inverse}, {layer}] = " if a < self.n else ""
-            norm = [f"{keep}normalised({self.at(z, layer)})"]
-        return [*norm, f"{self.form.activation}({self.at(z, layer)}, {self.at(a, layer)})"]
-
     def text(self) -> list[str]:
         """The functions `forward`, `forward_both`, `readouts`, `backward`, `norm`, `seed`, `outputs` and `value`."""
-        one, both, last = [], [], self.n - 2
-        for l in range(self.n - 1):
-            W, b = self.parameters(l)
-            a, z, c = self.at(l, l), self.at(self.n + l + 1, l + 1), self.at(self.ahead(l), l)
-            y = self.at(self.ahead(l + 1), l + 1)  # sums, then their activations in place
-            if l == last:
-                one.append(f"readout({W}, {b}, {a}, {self.at(l + 1, l + 1)})")
-                both += [one[-1], f"readout({W}, {b}, {c}, {y})"]
-                continue
-            one += [f"affine({W}, {b}, {a}, {z})", *self._activated(l + 1, self.n + l + 1, l + 1)]
-            both += [f"affine_both({W}, {b}, {a}, {c}, {z}, {y})", *self._activated(l + 1, self.n + l + 1, l + 1)]
-            both += self._activated(l + 1, self.ahead(l + 1), self.ahead(l + 1))
-
-        def function(head: str, lines: list[str]) -> str:
-            return f"@inlined\ndef {self.prefix}{head}:\n{indent([*self.named(), *lines])}"
-
-        placed = [
-            "rows_, inputs_, h_, d_, _, _ = net_",
-            self.seen("obs_", 0),
-            f"{self.prefix}forward(rows_[k_], h_, d_)",
-        ]
-        return [
-            function("forward(w_, h_, d_)", one),
-            function("forward_both(w_, h_, d_)", both),
-            function("readouts(w_, h_, d_)", both[-2:]),
-            function("backward(w_, h_, d_)", self._backward()),
-            function("norm(h_, d_)", [f"return {self._norm()}"]),
-            function("seed(h_, d_, k_)", self._seed()),
-            f"@inlined\ndef {self.prefix}outputs(s_, net_, obs_, k_):\n{indent(placed)}",
-            f"@inlined\ndef {self.prefix}value(s_, net_):\n    return net_[2][{self.outputs}, 0] * s_.scale\n",
-        ]
-
-    def _seed(self) -> list[str]:
-        """Set the gradient at the outputs to that of output k_."""
-        row = 2 * self.n + self.outputs
-        return [f"{self.at(row, self.outputs)} = 0.0", f"h_[{row}, k_] = 1.0"]
-
-    def _backward(self) -> list[str]:
-        """Gradients with respect to the sums of each layer, from those at the outputs."""
-        lines, name = [], self.form.activation
-        for l in range(self.n - 2, 0, -1):
-            W, _ = self.parameters(l)
-            g, d = self.at(2 * self.n + l + 1, l + 1), self.at(2 * self.n + l, l)
-            how = "back_readout" if l == self.n - 2 else "back_affine"
-            y, a = self.at(self.n + l, l), self.at(l, l)
-            lines += [f"{how}({W}, {g}, {d})", f"{name}_slope({y}, {a}, {d})"]
-            if self.form.layer_norm:
-                lines.append(f"back_normalised({y}, {d}, h_[{self.inverse}, {l}])")
-        return lines
-
-    def _norm(self) -> str:
-        """|∇V|², layer by layer: (1 + |a|²) |g|²."""
-        parts = []
-        for l in range(self.n - 1):
-            a, g = self.at(l, l), self.at(2 * self.n + l + 1, l + 1)
-            parts.append(f"(1.0 + squares({a})) * float(squares({g}))")
-        return " + ".join(parts)
+        names = {
+            "hidden": self.n - 2, "layers": self.n - 1, "last": self.outputs, "offsets": self.n, "sums": self.n,
+            "gradients": 2 * self.n, "ahead": self.ahead(0), "activation": self.form.activation,
+            "inverse": self.inverse, "p": self.prefix, "place": self.seen("obs_", 0),
+        }  # fmt: skip
+        lines = PASSES.format(**names).splitlines(keepends=True)
+        return ["".join(line for line in lines if self.form.layer_norm or "normalised" not in line)]
 
     def over(
         self, name: str, rows: list[str], numbers: list[str], body: list[str], sums: list[str], within: bool
     ) -> list[str]:
-        """Functions that run `body` at every parameter: over one stretch of parameters, and over all of them.
+        """Functions that run `body` at every parameter: AT_ONCE inputs of a layer or one, and over all layers.
 
-        In `body`, i_ is the place in the stretch and x the entry of the gradient there.
+        In `body`, i_ is the position among the parameters of an input and x the entry of the gradient there. If `body`
+        does not use x, one call covers all parameters.
         """
-        own, head = f"{self.prefix}{name}", [*rows, *numbers, *(["bound_"] if within else [])]
+        own, bound = f"{self.prefix}{name}", ["bound_"] if within else []
         start = [*(f"{s}_ = real_(0.0)" for s in sums), *(["within_ = True"] if within else [])]
-        back = ", ".join([*(f"{s}_" for s in sums), *(["within_"] if within else [])])
+        results = ", ".join([*(f"{s}_" for s in sums), *(["within_"] if within else [])])
         uses_x = any("x" in _words(line) for line in body)
-        each = [*(["x = by_ * v_[i_]"] if uses_x else []), *body]
-        inner = [*start, "for i_ in range(v_.size):", *(f"    {line}" for line in each), f"return {back}"]
-        stretch = f"@summing\ndef {own}_stretch({', '.join(['by_', 'v_', *head])}):\n{indent(inner)}"
-        lines = [*(f"{n} = real_({n})" for n in numbers), *(["bound_ = real_(bound_)"] if within else [])]
-        lines += [*(f"{s} = 0.0" for s in sums), *(["within_ = True"] if within else [])]
-        results = ", ".join([*(f"{s}_" for s in sums), *(["kept_"] if within else [])])
-        added = [*(f"{s} += {s}_" for s in sums), *(["within_ &= kept_"] if within else [])]
+        some = re.compile(rf"\b({'|'.join(rows)})(?=\[)")
 
-        def visit(at: str, n: str, by: str, v: str) -> list[str]:
-            given = [by, v, *(f"{r}[{at} : {at} + {n}]" for r in rows), *numbers, *(["bound_"] if within else [])]
-            return [f"{results} = {own}_stretch({', '.join(given)})", *added]
+        def stretch(k: int) -> str:
+            """The function for `k` inputs, each with slices of its own of the rows."""
+            lines = [*start, "for i_ in range(v_.size):"]
+            for u in range(k):
+                lines += [f"    x = by{u}_ * v_[i_]"] if uses_x else []
+                lines += ["    " + some.sub(f"\\g<0>{u}", line) for line in body]
+            given = [*(f"by{u}_" for u in range(k)), *(f"{r}{u}" for u in range(k) for r in rows), *numbers, *bound]
+            return f"@summing\ndef {own}_{k}(v_, {', '.join(given)}):\n{indent([*lines, f'return {results}'])}"
 
-        for l in range(self.n - 1):
-            a, g = (l, l), (2 * self.n + l + 1, l + 1)
-            outer, inside = (g, a) if l == self.n - 2 else (a, g)
-            n = f"n{inside[1]}_"
-            lines += [f"at_ = o{l}_", f"for j_ in range(n{outer[1]}_):"]
-            lines += [f"    {line}" for line in visit("at_", n, f"h_[{outer[0]}, j_]", self.at(*inside))]
-            lines += [f"    at_ += {n}", *visit("at_", f"n{l + 1}_", "real_(1.0)", self.at(*g))]
+        def visit(v: str, *by: str) -> list[str]:
+            """Code that calls it."""
+            slices = [f"{r}[at_ + {u} * n_ : at_ + {u + 1} * n_]" for u in range(len(by)) for r in rows]
+            call = f"{own}_{len(by)}({', '.join([v, *by, *slices, *numbers, *bound])})"
+            added = [*(f"{s} += {s}_" for s in sums), *(["within_ &= kept_"] if within else [])]
+            kept = results.replace("within_", "kept_")
+            return [f"n_ = {v}.size", f"{kept} = {call}", *added, f"at_ += {len(by)} * n_"]
+
+        lines = [*(f"{n} = real_({n})" for n in [*numbers, *bound]), *(f"{s} = 0.0" for s in sums)]
+        lines += [*(["within_ = True"] if within else []), "at_ = 0"]
+        if uses_x:
+            lines += [
+                f"for l_ in range({self.n - 1}):",
+                f"    a_, g_ = h_[l_, : d_[l_]], h_[{2 * self.n + 1} + l_, : d_[l_ + 1]]",
+                f"    by_, v_, j_ = (a_ if l_ < {self.n - 2} else g_), (g_ if l_ < {self.n - 2} else a_), 0",
+                f"    while j_ + {AT_ONCE} <= by_.size:",
+                *(f"        {line}" for line in visit("v_", *(f"by_[j_ + {u}]" for u in range(AT_ONCE)))),
+                f"        j_ += {AT_ONCE}",
+                "    while j_ <= by_.size:",
+                "        u_, one_ = (v_, by_[j_]) if j_ < by_.size else (g_, real_(1.0))",
+                *(f"        {line}" for line in visit("u_", "one_")),
+                "        j_ += 1",
+            ]
+        else:
+            lines += visit(rows[0], "real_(1.0)")
         end = ", ".join([*sums, *(["within_"] if within else [])])
-        every = f"@inlined\ndef {own}({', '.join([*rows, *numbers, 'h_', 'd_', *(['bound_'] if within else [])])}):\n"
-        return [stretch, every + indent([*self.named(), *lines, f"return {end}"])]
+        head = f"@inlined\ndef {own}({', '.join([*rows, *numbers, 'h_', 'd_', *bound])}):\n"
+        return [*([stretch(AT_ONCE)] if uses_x else []), stretch(1), head + indent([*lines, f"return {end}"])]
 
 
 def _words(line: str) -> list[str]:

@@ -1,12 +1,21 @@
 """Traces that depend on the whole trajectory: the counterexamples of Daley et al. (2023), and every path enumerated."""
 
+import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from random_mdps import Array, raw_mdp
 
 import tdlambda as td
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "experiments" / "family"), str(ROOT / "tests" / "mdp")]
+
+trajectories: Any = import_module("trajectories")
+raw_mdp: Any = import_module("random_mdps").raw_mdp
+trajectory_operator = trajectories.trajectory_operator
 
 NAMES = ("retrace", "truncated-is", "recursive-retrace", "rbis")
 
@@ -18,7 +27,7 @@ def loop(gamma: float) -> td.FiniteMDP:
 
 @pytest.mark.parametrize(("gamma", "norm"), [(0.90, 0.7117), (0.92, 0.8793), (0.94, 1.1401)])
 def test_truncated_importance_sampling_need_not_contract(gamma: float, norm: float) -> None:
-    operator = loop(gamma).under([0.6, 0.4], [0.5, 0.5]).trajectory_operator(1.0, correction="truncated-is")
+    operator = trajectory_operator(loop(gamma).under([0.6, 0.4], [0.5, 0.5]), 1.0, correction="truncated-is")
     assert operator.norm == pytest.approx(norm, abs=5e-5)
     assert operator.truncation <= 1e-10
     if gamma == 0.94:
@@ -29,18 +38,18 @@ def test_truncated_importance_sampling_need_not_contract(gamma: float, norm: flo
 
 @pytest.mark.parametrize("name", ["retrace", "recursive-retrace", "rbis"])
 def test_the_others_contract(name: Any) -> None:
-    operator = loop(0.9).under([0.6, 0.4], [0.5, 0.5]).trajectory_operator(1.0, correction=name, tolerance=1e-3)
+    operator = trajectory_operator(loop(0.9).under([0.6, 0.4], [0.5, 0.5]), 1.0, correction=name, tolerance=1e-3)
     assert operator.norm <= 0.9 + operator.truncation
 
 
-def binary(*given: Any) -> tuple[Array]:
+def binary(*given: Any) -> tuple[Any]:
     """β = 1 after action 0, else 0."""
     return (1.0 * (given[4] == 0),)
 
 
 @pytest.mark.parametrize("gamma", [2 / 3, 0.9])
 def test_binary_traces_need_not_contract_on_policy(gamma: float) -> None:
-    operator = loop(gamma).under([0.5, 0.5]).trajectory_operator(1.0, correction=binary)
+    operator = trajectory_operator(loop(gamma).under([0.5, 0.5]), 1.0, correction=binary)
     assert operator.norm == pytest.approx(gamma / (2 * (1 - gamma)), abs=1e-9)
     if gamma < 0.7:
         np.testing.assert_allclose(operator.Z, [[-1 / 3, 2 / 3]] * 2, atol=1e-9)
@@ -81,7 +90,7 @@ def test_every_path(name: str, seed: int) -> None:
     for s in range(4):
         for a in range(2):
             walk((s, a), s, a, 1.0, [], [])
-    operator = raw.mdp().under(raw.pi, raw.b).trajectory_operator(lam, correction=name)  # type: ignore[arg-type]
+    operator = trajectory_operator(raw.mdp().under(raw.pi, raw.b), lam, correction=name)
     np.testing.assert_allclose(operator(Q), expected, atol=1e-9)
     np.testing.assert_allclose(operator.fixed_point, raw.mdp().q(raw.pi), atol=1e-12)
 
@@ -95,7 +104,7 @@ def test_retrace_by_paths_is_its_closed_form() -> None:
     mdp = td.FiniteMDP(P, [1.0, 2.0], discount=[0.7, 0.5])
     pi, b, lam = [[0.8, 0.2], [0.3, 0.7]], [[0.5, 0.5], [0.6, 0.4]], [0.9, 0.5]
     closed = mdp.under(pi, b).trace_operator(lam, correction="retrace", values="action")
-    paths = mdp.under(pi, b).trajectory_operator(lam, correction="retrace", tolerance=1e-8)
+    paths = trajectory_operator(mdp.under(pi, b), lam, correction="retrace", tolerance=1e-8)
     assert 0 < paths.truncation <= 1e-8
     assert np.abs(paths.Z - closed.Z).sum(axis=1).max() <= paths.truncation
     np.testing.assert_allclose(paths.fixed_point, closed.fixed_point)
@@ -104,8 +113,8 @@ def test_retrace_by_paths_is_its_closed_form() -> None:
 def test_where_traces_are_one_another() -> None:
     mdp, pi, b = loop(0.8), [0.7, 0.3], [0.4, 0.6]
 
-    def Z(name: Any, lam: float, target: Any = pi, behavior: Any = b) -> Array:
-        return mdp.under(target, behavior).trajectory_operator(lam, correction=name, tolerance=1e-6).Z
+    def Z(name: Any, lam: float, target: Any = pi, behavior: Any = b) -> Any:
+        return trajectory_operator(mdp.under(target, behavior), lam, correction=name, tolerance=1e-6).Z
 
     for name in NAMES[1:]:
         np.testing.assert_allclose(Z(name, 0.0), Z("retrace", 0.0), atol=2e-6)
@@ -117,9 +126,9 @@ def test_where_traces_are_one_another() -> None:
 def test_what_cannot_be_summed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = raw_mdp(3, n=5, actions=2, episodic=False)
     mdp = td.FiniteMDP(raw.P, raw.R, discount=0.95)
-    monkeypatch.setattr("tdlambda.mdp.trajectories._MOST", 100_000)
+    monkeypatch.setattr(trajectories, "_MOST", 100_000)
     with pytest.raises(ValueError, match=r"tolerance must be larger than .*: \d+ distinct paths are too many to store"):
-        mdp.under(raw.pi, raw.b).trajectory_operator(np.linspace(0.5, 1, 5), correction="truncated-is")
+        trajectory_operator(mdp.under(raw.pi, raw.b), np.linspace(0.5, 1, 5), correction="truncated-is")
     for options, message in (
         ({"correction": "watkins"}, "correction must be one of"),
         ({"correction": binary, "memory": (0.5,)}, "memory must begin with β = 1"),
@@ -127,4 +136,4 @@ def test_what_cannot_be_summed_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         ({"correction": lambda *given: (np.full(given[1].shape, np.inf),)}, "correction must return a finite memory"),
     ):
         with pytest.raises(ValueError, match=message):
-            mdp.under(raw.pi, raw.b).trajectory_operator(0.5, **options)
+            trajectory_operator(mdp.under(raw.pi, raw.b), 0.5, **options)

@@ -16,25 +16,22 @@ everything that β still depends on are merged. Paths are omitted when together 
 ‖Z‖∞.
 """
 
-# ruff: noqa: ARG001 (traces share one signature, and some ignore part of it)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, choice, number, positive
+from tdlambda.arrays import Floats, Ints, choice, number, per_state, positive
+from tdlambda.mdp import FiniteMDP, PolicyView, TraceOperator
 from tdlambda.mdp.corrections import ratio_table
 from tdlambda.mdp.expected import pair_matrix, require_small
-from tdlambda.mdp.operators import TraceOperator
 from tdlambda.mdp.resolvent import Resolvent
 from tdlambda.mdp.values import action_values, require_proper, state_values, transition_matrix
-
-if TYPE_CHECKING:
-    from tdlambda.mdp.finite import FiniteMDP
 
 Memory = tuple[Floats, ...]
 """The numbers that later β depend on, for each of many paths; β itself comes first."""
@@ -80,16 +77,27 @@ _KINDS: dict[str, _Kind] = {  # in all four, a β of 0 stays 0
 }
 
 
+@dataclass(frozen=True, repr=False)
+class TrajectoryOperator(TraceOperator):
+    """The operator, and a bound on what the omitted paths contribute to its norm."""
+
+    truncation: float = 0.0
+
+
 def trajectory_operator(
-    mdp: FiniteMDP,
-    lam: Floats,
-    pi: Floats,
-    b: Floats,
-    correction: TraceName | Trace,
-    memory: Sequence[float],
-    tolerance: float,
-) -> TraceOperator:
-    """The operator with Z and q_π; omitted paths add at most `tolerance` to ‖Z‖∞."""
+    view: PolicyView,
+    lam: ArrayLike,
+    correction: TraceName | Trace = "retrace",
+    memory: Sequence[float] = (1.0,),
+    tolerance: float = 1e-10,
+) -> TrajectoryOperator:
+    """The operator with Z and q_π; omitted paths add at most `tolerance` to ‖Z‖∞.
+
+    `correction` is one of the four traces, or a function `correction(memory, rho, lam, state, action)` of arrays that
+    returns the memory after a step: a tuple of arrays, β first. `memory` is the initial memory of such a function.
+    """
+    mdp, pi, b = view.mdp, view.policy, view.behavior
+    lams = per_state(lam, mdp.n_states, "lam", 0, 1)
     budget = positive(tolerance, "tolerance")
     kind = _kind(correction, memory)
     n = mdp.n_states * mdp.n_actions
@@ -105,7 +113,7 @@ def trajectory_operator(
     while paths.pair.size:
         new = paths.step(step)
         to, given = new.pair, tuple(m[new.origin] for m in paths.memory)
-        memory_now = _checked(kind.update(given, rho[to], lam[state[to]], state[to], action[to]), to)
+        memory_now = _checked(kind.update(given, rho[to], lams[state[to]], state[to], action[to]), to)
         paths = new.merged(memory_now, paths.weight)
         after = paths.sums(paths.memory[0], n)
         Z += (target.T @ before - after).T
@@ -121,7 +129,7 @@ def trajectory_operator(
                 f"and they can still add {ahead:.1e} to the norm"
             )
     v = state_values(mdp, pi, "direct", 1.0)
-    return TraceOperator(Z, action_values(mdp, v), left_out)
+    return TrajectoryOperator(Z, action_values(mdp, v), left_out)
 
 
 @dataclass(frozen=True)
