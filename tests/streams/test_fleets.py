@@ -52,21 +52,27 @@ def test_shared_learners_keep_the_traces_of_each_stream() -> None:
     small = [row | {"flow": row["flow"] / 50, "y": row["flow"] / 50} for row in rows(60)]
     for k in (40, 41, 90):
         small[k]["y"] = np.nan  # the step to this row is skipped, and the traces of its machine are reset
+    for k in (50, 51, 52, 80, 83):
+        small[k]["flow"] = np.nan  # the machine's last reading is repeated
     question = {"flow": td.Question("y", gamma=gamma)}
     horde = td.Horde(
         td.features.Dense(1), question, lambda x: td.TD(x, alpha, lam), by="machine", observed=["flow"]
     ).learn(iter(small))
     w, trace, last = 0.0, dict.fromkeys(LEVELS, 0.0), dict.fromkeys(LEVELS, np.nan)
     for row in small:
-        machine, x = row["machine"], row["flow"]
+        machine, x = row["machine"], row["flow"] if row["flow"] == row["flow"] else last[row["machine"]]
         if row["y"] != row["y"]:
             trace[machine] = 0.0
         elif last[machine] == last[machine]:
             before = last[machine]
             trace[machine] = gamma * lam * trace[machine] + before
-            w += alpha * (x + gamma * w * x - w * before) * trace[machine]
+            w += alpha * (row["y"] + gamma * w * x - w * before) * trace[machine]
         last[machine] = x
     assert 0.1 < w < 100
+    parts = td.Horde(
+        td.features.Dense(1), question, lambda x: td.TD(x, alpha, lam), by="machine", observed=["flow"], missing="mask"
+    ).learn(iter(small), chunk=7)
+    assert all(parts.predict(by=machine) == horde.predict(by=machine) for machine in LEVELS)
     for machine in LEVELS:
         np.testing.assert_allclose(horde.predict(by=machine)["flow"], w * last[machine], rtol=1e-9)
 

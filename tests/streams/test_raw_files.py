@@ -183,6 +183,14 @@ def test_what_can_be_scored_is_scored() -> None:
     assert not any("shorter" in remark for remark in none.remarks())
 
 
+def test_that_no_answer_of_the_second_half_is_known_is_said() -> None:
+    y = 10 + np.sin(np.arange(400) / 4)
+    found = td.streams.prequential(td.Horde(None, td.Question("y", horizon=24)), {"y": y}, baselines=[])["y"]
+    assert found.known.any()
+    assert not found.known[200:].any()
+    assert found.remarks()[0] == "no answer in the second half is known yet; see the early scores"
+
+
 # ---- 6. odd columns ----------------------------------------------------------------------------------------------
 
 

@@ -314,6 +314,12 @@ _ROW: list[Any] = []
 """Machine code of `run`, once it is needed."""
 
 
+def last_rows(plan: RowPlan, memory: Floats) -> Floats:
+    """The last row of each stream [stream, column]; zeros before the first."""
+    columns = HEAD + memory[:, :1].astype(np.int64) * plan.columns + np.arange(plan.columns)
+    return np.take_along_axis(memory, columns, axis=1)
+
+
 def empty(plan: RowPlan, size: int) -> Floats:
     """The memory of a new stream."""
     memory = np.zeros(size)

@@ -107,7 +107,6 @@ class Front:
         self.values: dict[Name, list[Any]] = {
             term.column: list(term.values or ()) for term in sparse if isinstance(term, Category)
         }
-        self.held = np.zeros(len(observed))
         self._layout(dense, sparse, as_is)
 
     def _layout(self, dense: list[Any], sparse: list[Any], as_is: bool) -> None:
@@ -120,7 +119,7 @@ class Front:
             if isinstance(self.given, Network) and self.observed:
                 self.names = [str(name) for name in self.observed]
             self.dense = self.as_is = False
-            self.flags = np.array([False, self.missing != "mask", False])
+            self.flags = np.array([False, True, False])
             return
         if f.size == 0:
             raise ValueError("features must not be empty; give Columns at least one term")
@@ -218,6 +217,7 @@ class Front:
             np.empty((n, len(self.signals) if self.tiles_at else 0)),
         )
         events = np.empty((n * plan.checked, 3), dtype=np.int64)  # at most one for each reading
+        last = history.last_rows(plan, memory) if isinstance(self.features, Encoder) else None
         run = history.run if n > 1 else history.run_row
         found = run(
             plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.flags,
@@ -225,8 +225,8 @@ class Front:
         )  # fmt: skip
         said = events[:found].tolist() if found else ()
         alarms = [Alarm(rows.first + t, self.columns[c], EVENTS[k]) for t, c, k in said]
-        if isinstance(self.features, Encoder):
-            return self._encoded(raw[:, self.seen_at]), alarms
+        if last is not None:
+            return self._encoded(raw[:, self.seen_at], stream, last[:, self.seen_at]), alarms
         if not self.sparse:
             return out, alarms
         return self._joined(out, [self._sparse(term, rows, z) for term in self.sparse]), alarms
@@ -264,14 +264,15 @@ class Front:
             begin += size
         return plain(np.column_stack([*indices, *values]), np.float64)
 
-    def _encoded(self, obs: Floats) -> Array:
-        """Observations for a user's own encoder, encoded once."""
+    def _encoded(self, obs: Floats, stream: Ints, last: Floats) -> Array:
+        """Observations for a user's own encoder, encoded once; `last` are those before, of each stream."""
         f = self.features
         assert isinstance(f, Encoder)
-        if np.isnan(obs.sum()):
-            for i, c in zip(*np.nonzero(np.isnan(obs)), strict=True):  # a missing reading repeats the last one
-                obs[i, c] = obs[i - 1, c] if i else self.held[c]
-        self.held = obs[-1].copy()
+        for s in np.unique(stream) if np.isnan(obs.sum()) else ():  # a missing reading repeats the last one
+            mine = np.flatnonzero(stream == s)
+            some = np.vstack([last[s], obs[mine]])
+            known = np.where(np.isnan(some), 0, np.arange(len(some))[:, None])
+            obs[mine] = np.take_along_axis(some, np.maximum.accumulate(known), axis=0)[1:]
         if isinstance(f, OneHot):
             return plain(f.encode_batch(obs[:, 0].astype(np.int64))[0][:, 0], np.int64)
         if isinstance(f, Dense):
@@ -292,7 +293,7 @@ class Front:
 
     def arrays(self) -> dict[str, Array]:
         """The state as arrays, without the categories."""
-        return {"signals": self.signals, "moments": self.moments, "held": self.held}
+        return {"signals": self.signals, "moments": self.moments}
 
     def restore(self, arrays: dict[str, Array], values: list[list[Any]]) -> None:
         """Restore the state from such arrays and the known categories."""
@@ -300,7 +301,7 @@ class Front:
             given = arrays[name]
             if given.shape != own.shape or given.dtype != own.dtype:
                 raise ValueError(f"its array {name!r} does not match the features")
-        self.signals, self.moments, self.held = arrays["signals"], arrays["moments"], arrays["held"]
+        self.signals, self.moments = arrays["signals"], arrays["moments"]
         self.values = {name: list(known) for name, known in zip(self.values, values, strict=True)}
 
     def require_memory(self, memory: Floats) -> None:

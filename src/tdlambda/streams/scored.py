@@ -142,14 +142,16 @@ class Scored:
 
     def remarks(self) -> list[str]:
         """Warnings about the scores."""
-        said = []
+        said, late = list[str](), self.known & self._halves()[1]
         if self.off_policy:
             said.append(
                 "off-policy: returns of the target policy are not observed; see the Bellman error, or compare Hordes"
             )
         elif not self.known.any():
             said.append(self._why_unknown())
-        elif constant(self.realised.value[self.known & self._halves()[1]]):
+        elif not late.any():
+            said.append("no answer in the second half is known yet; see the early scores")
+        elif constant(self.realised.value[late]):
             said.append("the returns are constant in the second half, so R² is not defined; see the RMSE")
         elif not np.isfinite(self.interval()["r2"][0]):
             said.append(f"returns span {self.overlap} steps: the stream has too few independent blocks for an interval")

@@ -154,7 +154,9 @@ def _questions(
             said = f"{column} exceeds {exceeds:g}" if exceeds is not None else f"{of} of {column}"
             found[f"{said}, next {ahead}{' rows' * ahead.strip().isdigit()}"] = td.Question(column, **over)
         for steps in horizon or ([] if window else [24.0]):
-            found[_name(column, steps, len(horizon or ()))] = td.Question(column, horizon=steps, average=not total)
+            found[_name(column, steps, len(horizon or ()) + len(window or ()))] = td.Question(
+                column, horizon=steps, average=not total
+            )
     return found
 
 
