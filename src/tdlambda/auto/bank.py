@@ -40,7 +40,7 @@ from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.stride", "systems.start",
-    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.scratch",
     "means.window", "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "observations.x",
     "observations.xv", "readings.directions", "readings.x", "readings.positions", "readings.scratch", "readings.moved",
 )  # fmt: skip
@@ -70,10 +70,10 @@ class Bank:
         self, features: Encoder, algorithm: Any, cosines: int, own: Sequence[tuple[str, float]], built_in: bool = True
     ) -> None:
         self.vectors, self.own, self.algorithm = isinstance(features, Dense), own, algorithm
-        self.module: Any = module_of(algorithm, self.vectors)
         size = self.size = features.size
         self.shared = built_in and not self.vectors and features.active > 1 and size <= expert_table.MANY
         """Whether there are systems of sparse features of which several are active."""
+        self.module: Any = module_of(algorithm, self.vectors, self.shared)
         self.systems = expert_table.systems_of(size, self.vectors, cosines, self.shared) if built_in else []
         n = max([size + self.vectors, *(s.size for s in self.systems)])
         mean_arrays, prior = expert_table.first_means(size, expert_table.MEANS if built_in else expert_table.MEANS[:1])
@@ -125,7 +125,7 @@ class Bank:
         return np.empty(self.memory.readings.positions.size if self.vectors else 0)
 
     def asking(self, columns: ObservationColumns) -> Callable[[int], float]:
-        """Machine code that predicts at these observations, or at a state; see `transition.predict_rows_of`."""
+        """Machine code that predicts at these observations, or at a state; see `transition.predict_rows`."""
         given = table(columns)
         return partial(self._code("predict_rows", given, 0), self._table, given)
 
@@ -171,7 +171,7 @@ class Bank:
     # ---- learning ---------------------------------------------------------------------------------------------
 
     def learning(self, columns: TransitionColumns) -> Callable[..., int]:
-        """Machine code that learns from these columns, or from numbers; see `transition.learn_rows_of`."""
+        """Machine code that learns from these columns, or from numbers; see `transition.learn_rows`."""
         given = table(columns)
         return partial(self._code("learn_rows", given, 0, 0, 0.0, 0.0, 0.0, 0), self._table, given)
 

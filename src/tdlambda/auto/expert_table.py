@@ -92,15 +92,15 @@ def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
     q = np.ones(features)
     q[:1] = 0.0 if ordered else 1.0
     return Systems(
-        lam=np.array([s.lam for s in every]), growth=np.array([1 / (1 - 1 / s.window) for s in every]), size=sizes.copy(),
-        stride=sizes,
+        lam=np.array([s.lam for s in every]), growth=np.array([1 / (1 - 1 / s.window) for s in every]),
+        size=sizes.copy(), stride=sizes,
         start=np.concatenate([[0], np.cumsum(sizes**2)])[:S].astype(np.int64), of=of.astype(np.int64),
         leading=leading.astype(np.int64), ridge=ridge.copy(), weight=np.ones(S), age=np.zeros(S), due=np.zeros(S),
         z=aligned(np.zeros((S, n))), A=aligned(np.zeros(int((sizes**2).sum()))), b=aligned(np.zeros((S, n))),
         w=aligned(np.zeros((len(experts), n))), q=q,
         prior=np.array([prior[0] for s in every for _, _, prior in s.experts]),
         S=np.zeros((first, first)), block=aligned(np.zeros((1 + S, BLOCK * ordered, n))),
-        filled=np.zeros(1 + S, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
+        filled=np.zeros(1 + S, np.int64), scratch=aligned(np.zeros((n, n))),
     )  # fmt: skip
 
 
