@@ -6,9 +6,10 @@ A cell is the mean undiscounted return of the episodes that end in the last fift
 errors over seeds; then the mean return in each tenth. γ = 0.99. The actor-critic is `td.ActorCritic.for_env(env,
 td.Network(…))`, stream AC(λ) with λ = 0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01
 over the first fifth; "λ-greedy critic" is the actor-critic with `lam="greedy"` for the critic, which does not run in
-compiled worlds. CartPole and Acrobot run in those, the others step by step. Networks have 64 × 64 units, in runs of
-2·10⁶ steps 128 × 128. An environment that is not installed is named with the command that installs it. Each run is
-added to the file of `--out`, a line of JSON; runs that are there already are not made again.
+compiled worlds. CartPole and Acrobot run in those, the others step by step. Networks have 64 × 64 units; runs of 2·10⁶
+steps are the published protocol, with 128 × 128 units and biases that begin at 0. An environment that is not installed
+is named with the command that installs it. Each run is added to the file of `--out`, a line of JSON; runs that are
+there already are not made again.
 """
 
 import argparse
@@ -31,7 +32,7 @@ COMPILED = ("CartPole-v1", "Acrobot-v1")
 
 def agents(env: Any, hidden: tuple[int, ...], steps: int, seed: int) -> dict[str, Any]:
     """The agents that fit the actions of an environment."""
-    network = td.Network(env.observation_space.shape[0], hidden, seed)
+    network = td.Network(env.observation_space.shape[0], hidden, seed, random_biases=steps <= 10**6)
     found: dict[str, Any] = {"actor-critic": td.ActorCritic.for_env(env, network)}
     plain = found["actor-critic"]
     tuned = td.TD(network, plain.critic.alpha, "greedy")
@@ -83,16 +84,18 @@ def main() -> None:
     runs = made(given.out)
     print("| environment | steps | agent | return in the last fifth | in each tenth |")
     print("| --- | --- | --- | --- | --- |")
+    seeds = range(given.first, given.first + given.seeds)
     for name in given.only:
-        steps = given.steps or STEPS[name]
-        try:
-            env = gym.make(name)
-        except gym.error.Error as error:
-            print(f'| {name} | {error}; or pip install -e ".[environments]" |')
-            continue
+        steps, kinds, env = given.steps or STEPS[name], given.agents, None
         hidden = (128, 128) if steps > 10**6 else (64, 64)
-        for kind in [one for one in agents(env, hidden, steps, 0) if one in given.agents]:
-            seeds = range(given.first, given.first + given.seeds)
+        if not all((name, kind, steps, seed) in runs for kind in kinds for seed in seeds):
+            try:
+                env = gym.make(name)
+            except gym.error.Error as error:
+                print(f'| {name} | {error}; or pip install -e ".[environments]" |')
+                continue
+            kinds = [one for one in agents(env, hidden, steps, 0) if one in kinds]
+        for kind in kinds:
             for seed in seeds:
                 key = (name, kind, steps, seed)
                 if key not in runs:

@@ -59,12 +59,13 @@ def test_watkins() -> None:
         b, reward, gamma = int(rng.integers(2)), rng.normal(), 0.5 + 0.5 * rng.random()
         ended, cut = (bool(n) for n in rng.random(2) < 0.05)
         agent.update(x, a, reward, y, b, gamma, ended, cut)
+        top = int(value(w, network, seen.place(y), 2).argmax())  # as the agent chose, before y was observed
         x_in, y_in = seen.pair(x, y, begins)
         q, after = value(w, network, x_in, 2), value(w, network, y_in, 2)
-        delta = reward + (0.0 if ended else gamma * after.max()) - q[a]
+        delta = reward + (0.0 if ended else gamma * after[top]) - q[a]
         e = decay * e + gradient(w, network, x_in, np.eye(2)[a], 2)
         w = w + 0.05 * delta * e
-        decay = 0.0 if ended or cut or after[b] < after.max() else 0.8 * gamma
+        decay = 0.0 if ended or cut or b != top else 0.8 * gamma
         begins, a = ended or cut, b
         np.testing.assert_allclose(agent.weights, w, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(agent.q(y), value(w, network, seen.place(y), 2), rtol=1e-6)

@@ -212,7 +212,7 @@ def test_finite_differences() -> None:
 
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
 def test_contract_of_learners(dtype: Any) -> None:
-    td.check_learner(lambda: td.TD(td.Network(3, (8,), dtype=dtype), td.steps.Intentional(0.1), 0.8))
+    td.check_learner(lambda: td.TD(td.Network(3, (8, 8), dtype=dtype), td.steps.IntentionalRMS(0.1), 0.8))
 
 
 @pytest.mark.interpreted
@@ -236,7 +236,7 @@ def test_refused() -> None:
         (lambda: td.Network(0), "inputs must be"),
         (lambda: td.Network(3, ()), "hidden must have at least one layer"),
         (lambda: td.Network(3, sparsity=1.0), "sparsity must be below 1"),
-        (lambda: td.Network(3, activation="relu"), "activation must be one of"),  # type: ignore[arg-type]
+        (lambda: td.Network(3, activation="relu"), 'activation must be "leaky_relu" or "tanh"'),  # type: ignore[arg-type]
         (lambda: td.Network(3, hiden=(3,)), "did you mean 'hidden'"),  # type: ignore[call-arg]
         (lambda: td.TD(net, 0.1).update([1.0, 2.0], 0.0, [1.0, 2.0, 3.0], 0.9), r"obs must have the shape \(3,\)"),
         (lambda: td.TD(net, 0.1).predict([1.0, np.nan, 2.0]), r"must be finite; got nan"),
@@ -249,6 +249,12 @@ def test_initial_parameters() -> None:
     for inputs in (1, 2, 30):
         (first, _), *_ = td.TD(td.Network(inputs, (50, 20)), 0.1).layers
         assert ((first != 0).sum(axis=0) == max(1, inputs - int(np.ceil(0.9 * inputs)))).all()
+        (_, begun), (_, later), _ = td.TD(td.Network(inputs, (50, 20), random_biases=True), 0.1).layers
+        assert 0 < abs(begun).min() < abs(begun).max() < 1 / np.sqrt(inputs)
+        assert not later.any()
+        published = td.Network(inputs, (50, 20), random_biases=False)
+        assert not any(biases.any() for _, biases in td.TD(published, 0.1).layers)
+        np.testing.assert_array_equal(td.TD(published, 0.1).layers[0][0], first)
     a, b = (td.Network(3, seed=seed).initial() for seed in (0, 1))
     assert not np.array_equal(a, b)
     assert repr(td.Network(3, (8,), seed=2)) == "Network(inputs=3, hidden=[8], seed=2)"

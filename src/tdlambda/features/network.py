@@ -82,6 +82,9 @@ class Network:
         Whether each hidden layer is normalised to mean 0 and deviation 1, without parameters of its own.
     sparsity
         Fraction of a unit's initial weights that are 0, in [0, 1); each unit keeps at least one.
+    random_biases
+        Whether the biases of the first layer begin at random, rather than at 0. With LayerNorm and biases of 0, the
+        first activations would depend on the direction of the inputs only, and not on their size.
     normalize_inputs, scale_rewards
         Whether inputs are standardised, and whether rewards are scaled.
     averaged
@@ -117,6 +120,7 @@ class Network:
         activation: Literal["leaky_relu", "tanh"] = "leaky_relu",
         layer_norm: bool = True,
         sparsity: float = 0.9,
+        random_biases: bool = True,
         normalize_inputs: bool = True,
         scale_rewards: bool = True,
         averaged: bool = True,
@@ -133,6 +137,7 @@ class Network:
         self.sparsity = fraction(sparsity, "sparsity")
         if self.sparsity == 1:
             raise ValueError("sparsity must be below 1; got 1")
+        self.random_biases = flag(random_biases, "random_biases")
         self.normalize_inputs = flag(normalize_inputs, "normalize_inputs")
         self.scale_rewards = flag(scale_rewards, "scale_rewards")
         self.averaged = flag(averaged, "averaged")
@@ -180,14 +185,14 @@ class Network:
         )
 
     def initial(self, question: int = 0) -> Floats:
-        """Initial parameters: biases 0, weights uniform within ±1/√n of a unit's n inputs, most of them set to 0.
+        """Initial parameters: uniform within ±1/√n of a unit's n inputs, or 0, as most weights and later biases are.
 
         Questions on one network have different weights in the last layer; `question` is the index of one.
         """
         rng = np.random.default_rng([self.seed, self.part] if self.part else self.seed)
-        form = self.form()
+        form, apart = self.form(), rng.spawn(1)[0]
         parameters = np.zeros(form.size)
-        for k, (weights, _) in enumerate(form.matrices(parameters)):
+        for k, (weights, biases) in enumerate(form.matrices(parameters)):
             n = len(weights)
             if question and k == len(self.hidden):
                 rng = np.random.default_rng([self.seed, self.part, question])
@@ -195,6 +200,8 @@ class Network:
             zeros = min(math.ceil(self.sparsity * n), n - 1)
             for unit in weights.T:
                 unit[rng.permutation(n)[:zeros]] = 0.0
+            if self.random_biases and k == 0:
+                biases[:] = apart.uniform(-1, 1, biases.shape) / math.sqrt(n)
         return parameters
 
     @property
@@ -224,7 +231,7 @@ class Network:
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments as plain data."""
-        names = "seed activation layer_norm sparsity normalize_inputs scale_rewards averaged dtype"
+        names = "seed activation layer_norm sparsity random_biases normalize_inputs scale_rewards averaged dtype"
         return {"inputs": self.inputs, "hidden": list(self.hidden)} | {n: getattr(self, n) for n in names.split()}
 
     def __eq__(self, other: object) -> bool:

@@ -106,26 +106,6 @@ def normalised(z: Array) -> Any:
 
 
 @summing
-def normalised_both(z: Array, y: Array) -> Any:
-    """The same for two arrays at once, which is faster; return 1/σ of the first."""
-    mean, ahead, square, off, n = real_(0.0), real_(0.0), real_(0.0), real_(0.0), real_(z.size)
-    for i in range(z.size):
-        mean += z[i]
-        ahead += y[i]
-    mean /= n
-    ahead /= n
-    for i in range(z.size):
-        square += (z[i] - mean) * (z[i] - mean)
-        off += (y[i] - ahead) * (y[i] - ahead)
-    inverse = real_(1.0) / math.sqrt(square / n + real_(EPSILON))
-    other = real_(1.0) / math.sqrt(off / n + real_(EPSILON))
-    for i in range(z.size):
-        z[i] = (z[i] - mean) * inverse
-        y[i] = (y[i] - ahead) * other
-    return inverse
-
-
-@summing
 def leaky_relu(y: Array, a: Array) -> None:
     """a = y where y > 0, and SLOPE y elsewhere."""
     for i in range(y.size):

@@ -38,7 +38,8 @@ def {p}forward_both(w_, h_, d_):
         m_, n_ = d_[l_], d_[l_ + 1]
         end_, z_, y_ = at_ + m_ * n_, h_[{sums} + l_ + 1, :n_], h_[{ahead} + l_ + 1, :n_]
         affine_both(w_[at_:end_], w_[end_ : end_ + n_], h_[l_, :m_], h_[{ahead} + l_, :m_], z_, y_)
-        h_[{inverse}, l_ + 1] = normalised_both(z_, y_)
+        h_[{inverse}, l_ + 1] = normalised(z_)
+        normalised(y_)
         {activation}(z_, h_[l_ + 1, :n_])
         {activation}(y_, y_)
         at_ = end_ + n_
@@ -114,7 +115,7 @@ class Layers:
 
     def kernels(self) -> list[str]:
         """Names of the kernels that are used."""
-        norm = ["normalised", "normalised_both", "back_normalised"] if self.form.layer_norm else []
+        norm = ["normalised", "back_normalised"] if self.form.layer_norm else []
         name = self.form.activation
         means = ["observe", "place"] if self.form.normalize_inputs else ["copied"]
         scales, together = ["scaled"] if self.form.scale_rewards else [], ["added", "assign", "moved", "agreed"]
@@ -168,10 +169,10 @@ class Layers:
     def over(
         self, name: str, rows: list[str], numbers: list[str], body: list[str], sums: list[str], within: bool
     ) -> list[str]:
-        """Functions that run `body` at every parameter: four inputs or one of a layer at a time, and over all layers.
+        """Functions that run `body` at every parameter: AT_ONCE inputs of a layer or one, and over all layers.
 
-        In `body`, i_ is the place in the parameters of an input and x the entry of the gradient there. If `body` does
-        not use x, all parameters are one stretch.
+        In `body`, i_ is the position among the parameters of an input and x the entry of the gradient there. If `body`
+        does not use x, one call covers all parameters.
         """
         own, bound = f"{self.prefix}{name}", ["bound_"] if within else []
         start = [*(f"{s}_ = real_(0.0)" for s in sums), *(["within_ = True"] if within else [])]
@@ -193,12 +194,8 @@ class Layers:
             slices = [f"{r}[at_ + {u} * n_ : at_ + {u + 1} * n_]" for u in range(len(by)) for r in rows]
             call = f"{own}_{len(by)}({', '.join([v, *by, *slices, *numbers, *bound])})"
             added = [*(f"{s} += {s}_" for s in sums), *(["within_ &= kept_"] if within else [])]
-            return [
-                f"n_ = {v}.size",
-                f"{results.replace('within_', 'kept_')} = {call}",
-                *added,
-                f"at_ += {len(by)} * n_",
-            ]
+            kept = results.replace("within_", "kept_")
+            return [f"n_ = {v}.size", f"{kept} = {call}", *added, f"at_ += {len(by)} * n_"]
 
         lines = [*(f"{n} = real_({n})" for n in [*numbers, *bound]), *(f"{s} = 0.0" for s in sums)]
         lines += [*(["within_ = True"] if within else []), "at_ = 0"]
