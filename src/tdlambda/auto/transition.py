@@ -216,9 +216,7 @@ def advance(
     s.u, s.rho, s.reward, s.gamma, s.under_way = u, rho, reward, gamma, 1.0
     first = m.systems.of.size + m.means.rows.shape[1]
     if LANES:
-        learn_linear(
-            m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated
-        )  # fmt: skip
+        learn_linear(m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated)
     note_spread(m.systems, X, XV, Y, YV, reward, gamma, rho)
     learn_systems(m.systems, 0, X, XV, Y, YV, reward, gamma, rho, evidence)
     learn_means(m.means, reward, gamma, rho)
