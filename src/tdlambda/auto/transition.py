@@ -14,7 +14,16 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.errors import RECENT, SKIPPED
 from tdlambda.auto.families.averaged import EVERY, restart
 from tdlambda.auto.families.averaged import values as averaged_values
-from tdlambda.auto.families.least_squares import FADED, Systems, fade, note_spread, solve, solve_due, square_of, take_prior
+from tdlambda.auto.families.least_squares import (
+    FADED,
+    Systems,
+    fade,
+    note_spread,
+    solve,
+    solve_due,
+    square_of,
+    take_prior,
+)
 from tdlambda.auto.families.least_squares import learn as learn_systems
 from tdlambda.auto.families.least_squares import values as squares_values
 from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, prefer

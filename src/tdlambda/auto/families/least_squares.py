@@ -100,7 +100,8 @@ class Systems(NamedTuple):
 def take_prior(q: Systems, m: Mixture) -> None:
     """Set the prior penalties: the best ridge is about the variance of the noise over that of a weight.
 
-    The former is estimated by E[(ρδ)²], the latter by the mean of `square_of` over E|x|². With vectors of readings, ridges do not count.
+    The former is estimated by E[(ρδ)²], the latter by the mean of `square_of` over E|x|². With vectors of readings,
+    ridges do not count.
     """
     s, best = m.number[0], 1.0
     if s.noise > 0.0:
