@@ -35,7 +35,7 @@ from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode
 from tdlambda.core.records import named
 from tdlambda.core.tables import table
-from tdlambda.features import Dense, Encoder
+from tdlambda.features import Dense, Encoder, OneHot
 from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
@@ -69,6 +69,7 @@ class Bank:
     def __init__(
         self, features: Encoder, algorithm: Any, cosines: int, own: Sequence[tuple[str, float]], built_in: bool = True
     ) -> None:
+        self.is_table = isinstance(features, OneHot)
         self.vectors, self.own, self.algorithm = isinstance(features, Dense), own, algorithm
         size = self.size = features.size
         self.shared = built_in and not self.vectors and features.active > 1 and size <= expert_table.MANY
@@ -227,6 +228,13 @@ class Bank:
         return self.shared and self.memory.observations.count[0] <= OBSERVATIONS
 
     @property
+    def scope(self) -> str:
+        """What the uncertainty of values includes: a key of `explanation.SCOPES`; "" for a table."""
+        if self.shared:
+            return "each observation" if self.knows_observations else "rough"
+        return "" if self.is_table else "span"
+
+    @property
     def _leading(self) -> int:
         """The expert of LSTD(0) with the most weight, of those that know each observation if there are any."""
         first = int(self.knows_observations) * len(expert_table.LAMBDAS)
@@ -336,7 +344,7 @@ class Bank:
         return Explanation(
             self.experts(), steps, min(steps, round(float(s["window"])) + behind), int(s["changes"]),
             int(s["restarts"]), drops, moves, clipped=clips, value_error=self.value_error,
-            approximation=self.shared, return_error=self.return_error,
+            scope=self.scope, return_error=self.return_error,
         )  # fmt: skip
 
     # ---- storage ----------------------------------------------------------------------------------------------

@@ -15,7 +15,16 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.errors import RECENT, SKIPPED
 from tdlambda.auto.families.averaged import EVERY, restart
 from tdlambda.auto.families.averaged import values as averaged_values
-from tdlambda.auto.families.least_squares import FADED, Systems, fade, note_spread, solve, solve_due, take_prior
+from tdlambda.auto.families.least_squares import (
+    FADED,
+    Systems,
+    fade,
+    note_spread,
+    solve,
+    solve_due,
+    square_of,
+    take_prior,
+)
 from tdlambda.auto.families.least_squares import learn as learn_systems
 from tdlambda.auto.families.least_squares import values as squares_values
 from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, prefer
@@ -200,6 +209,8 @@ def advance(
     if SHARED:
         add_own(m.systems, n, at, mixture.value)
     u, norm = mix(mixture.value, mixture.weight, low, high), squared(xv, x.size)
+    rate = max(3.0 / (t + 2.0), 1e-4)
+    s.value += rate * (square_of(m.systems, mixture.value, u) - s.value)
     if not fresh:
         close(mixture, u)
     add_distances(mixture, u, fresh, evidence)
@@ -209,8 +220,6 @@ def advance(
         row = (int(t) // SKIPPED) % RECENT
         for j in range(x.size):
             mixture.recent[row, j], mixture.recent_value[row, j] = x[j], xv[j]
-    rate = max(3.0 / (t + 2.0), 1e-4)
-    s.value += rate * (u * u - s.value)
     s.norm += rate * (norm - s.norm)
     s.cut += (min(rho, 1.0) - s.cut) / t
     s.u, s.rho, s.reward, s.gamma, s.under_way = u, rho, reward, gamma, 1.0

@@ -36,6 +36,8 @@ FADED = 0.05
 """Memory of a system after a reset, as a fraction of the window that contradicted it."""
 BEST_LOW, BEST_HIGH, FAR_RIDGE = 0.01, 100.0, 0.5
 """Range of the best ridge for |x|² = 1, and the prior penalty for each factor e from it: see `take_prior`."""
+SIZED = 2
+"""Expert of sparse features whose predictions show how large values are: λ = 0 with a ridge of 1."""
 HEAVIEST = 1e9
 """Weight of new transitions at which a system with a window is rescaled."""
 
@@ -99,7 +101,8 @@ class Systems(NamedTuple):
 def take_prior(q: Systems, m: Mixture) -> None:
     """Set the prior penalties: the best ridge is about the variance of the noise over that of a weight.
 
-    The former is estimated by E[(ρδ)²], the latter by E[u²] / E|x|². With vectors of readings, ridges do not count.
+    The former is estimated by E[(ρδ)²], the latter by the mean of `square_of` over E|x|². With vectors of readings,
+    ridges do not count.
     """
     s, best = m.number[0], 1.0
     if s.noise > 0.0:
@@ -107,6 +110,12 @@ def take_prior(q: Systems, m: Mixture) -> None:
     for k in range(q.of.size):
         far = abs(math.log(q.ridge[k] / best)) if not VECTORS and best > 0.0 else 0.0
         m.prior[0, k] = q.prior[k] + FAR_RIDGE * far
+
+
+def square_of(q: Systems, value: Floats, u: float) -> float:
+    """A square whose mean stands for E[v²]: u² is about 0 as long as large ridges lead, which would let them lead."""
+    large = value[SIZED] * value[SIZED] if not VECTORS and q.of.size > SIZED else 0.0
+    return max(u * u, large)
 
 
 def values(q: Systems, x: Ints, xv: Floats, out: Floats) -> None:
