@@ -12,7 +12,7 @@ DECLARED = ("algorithms/", "rules/", "steps/", "lab/reproduction/declarations.py
 """Declarations: their functions take as many numbers as their equations have."""
 COMMANDS = "lab/cli/"
 """Commands: an argument is an option with its help, so only their bodies count."""
-STEPS = {"auto/transition.py advance_by", "control/driver.py learn"}
+STEPS = {"auto/transition.py advance", "control/driver.py learn"}
 """Compiled steps that read every part of a transition and of a learner: tuples would be built and taken apart again."""
 LAZY = {"__init__.py", "registry.py", "lab/reproduction/__init__.py"}
 """Tables of names that are imported on first use."""

@@ -169,7 +169,8 @@ class Plain:
             self.close(u)
         self.add_distances(X, V - u, u)
         self.cut += (min(rho, 1) - self.cut) / t
-        self.value += max(3 / (t + 2), 1e-4) * (u**2 - self.value)
+        square = max(u**2, V[2] ** 2) if self.sparse else u**2  # V[2]: LSTD(0) with a ridge of 1
+        self.value += max(3 / (t + 2), 1e-4) * (square - self.value)
         self.size += max(3 / (t + 2), 1e-4) * (float(x @ x) - self.size)
         self.last = (u, rho, reward, g)
         if self.lanes:

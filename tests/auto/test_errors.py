@@ -102,14 +102,37 @@ def test_what_it_says_in_words() -> None:
     said = str(v.explain())
     assert "leads with" in said
     assert "values differ from predictions by about" in said
-    assert "without the approximation error" in said
+    assert "approximation error" not in said, "a table has none"
     task: Any = td.make("Garnet-v0", seed=137, features=12)
     v = td.AutoTD(task.features)
     v.update_many(task.sampler(seed=1).take(1000))
+    assert "including the approximation error of the features" in str(v.explain())
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    v = td.AutoTD(td.features.Table(X))
+    v.update_many(np.arange(149).repeat(6), np.ones(894), np.arange(1, 150).repeat(6), 0.9)
     assert "a rough estimate of the approximation error" in str(v.explain())
+    v = td.AutoTD(td.features.Dense(3))
+    v.update_many(X[:-1].repeat(6, axis=0), np.ones(894), X[1:].repeat(6, axis=0), 0.9)
+    assert "within the span of the features" in str(v.explain())
     n = 60_000
     cycle = np.arange(n) % 300
     v = td.AutoTD(td.features.OneHot(300))
     v.update_many(cycle, np.sin(cycle), (cycle + 1) % 300, 0.9)
     assert v.explain().edge == "largest"
     assert "no step size is larger" in str(v.explain())
+
+
+def test_values_that_shared_features_cannot_represent_are_within_their_intervals() -> None:
+    """v is far from linear in two features of six states; each observation has a weight of its own, and an interval."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [2.0, 1.0]])
+    rng, means, inside, errors_seen = np.random.default_rng(0), np.array([3.0, 3, -3, 3, 3, -3]), [], []
+    for _ in range(12):
+        s = rng.integers(6, size=3001)
+        v = td.AutoTD(td.features.Table(X))
+        v.update_many(s[:-1], means[s[:-1]] + rng.normal(size=3000), s[1:], 0.5)
+        exact = means + 0.5 * means.mean() / 0.5
+        low, high = v.interval_many(range(6)).T
+        inside.append((low <= exact) & (exact <= high))
+        errors_seen.append(np.mean((v.predict_many(range(6)) - exact) ** 2))
+    assert np.mean(errors_seen) < 0.05, "linear in the two features, it is 11 at least"
+    assert 0.75 <= np.mean(inside) <= 1.0

@@ -46,11 +46,12 @@ class AutoTD(BatchLearner):
     rewards and discounts seen so far allow. When a short window significantly contradicts the long one, older data is
     forgotten.
 
-    With sparse features, the experts are 24 learners (6 step sizes × 4 λ) and their averaged copies, running means, and
-    up to 256 features LSTD(λ) with 3 λ × 5 ridges. Step sizes are normalised: each is divided by the largest |x|² so
-    far. If most of the weight is at one end of the range of step sizes, the range moves in that direction. A learner
-    that diverges is dropped. The cost of a step is proportional to the number of active features and live features;
-    with least squares, to the active features times all features.
+    With sparse features, the experts are 24 learners (6 step sizes × 4 λ) and their averaged copies, running means,
+    and up to 256 features LSTD(λ) with 3 λ × 5 ridges; if several are active at once, also LSTD(λ) with 2 λ × 5
+    ridges on these features and one for each of up to 128 distinct observations. Step sizes are normalised: each is
+    divided by the largest |x|² so far. If most of the weight is at one end of the range of step sizes, the range
+    moves in that direction. A learner that diverges is dropped. The cost of a step is proportional to the number of
+    active features and live features; with least squares, to the active features times all features.
 
     For vectors of readings (`td.features.Dense`), the experts are LSTD(λ) with several λ and windows, running means,
     and, up to 64 readings, LSTD(λ) on the readings and nested sets of random cosines of them. With more than 64
@@ -219,7 +220,7 @@ class AutoTD(BatchLearner):
 
     @property
     def weights(self) -> Array:
-        """The weights Σ p w of the mixture; predictions are w·x unless an expert's prediction was clipped.
+        """The weights Σ p w of the mixture, without running means and what is known of single observations.
 
         For vectors of readings: the slope of the prediction in each reading, within the range seen so far.
         """
@@ -261,9 +262,11 @@ class AutoTD(BatchLearner):
         level
             Nominal coverage, in (0, 1). The AutoTD page of the documentation reports the measured coverage.
         of
-            "value": combines the least-squares uncertainty with the disagreement of the experts; of the error of
-            approximating v by a linear function of the features, it includes only a rough estimate, for sparse
-            features. "return": on-policy only, and equally wide everywhere.
+            "value": combines the least-squares uncertainty with the disagreement of the experts. With sparse features
+            and at most 128 distinct observations, it includes the error of approximating v by the features; with more,
+            a rough estimate of it; for vectors of readings, it is the uncertainty within the span of the features.
+            v(obs) is the mean value of the states that give this observation. "return": on-policy only, and equally
+            wide everywhere.
         """
         low, high = self.interval_many([obs], level, of)[0]
         return float(low), float(high)

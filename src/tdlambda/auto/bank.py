@@ -35,12 +35,12 @@ from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode
 from tdlambda.core.records import named
 from tdlambda.core.tables import table
-from tdlambda.features import Dense, Encoder
+from tdlambda.features import Dense, Encoder, OneHot
 from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.stride", "systems.start",
-    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.scratch",
     "means.window", "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "observations.x",
     "observations.xv", "readings.directions", "readings.x", "readings.positions", "readings.scratch", "readings.moved",
 )  # fmt: skip
@@ -69,11 +69,12 @@ class Bank:
     def __init__(
         self, features: Encoder, algorithm: Any, cosines: int, own: Sequence[tuple[str, float]], built_in: bool = True
     ) -> None:
+        self.is_table = isinstance(features, OneHot)
         self.vectors, self.own, self.algorithm = isinstance(features, Dense), own, algorithm
-        self.module: Any = module_of(algorithm, self.vectors)
         size = self.size = features.size
         self.shared = built_in and not self.vectors and features.active > 1 and size <= expert_table.MANY
         """Whether there are systems of sparse features of which several are active."""
+        self.module: Any = module_of(algorithm, self.vectors, self.shared)
         self.systems = expert_table.systems_of(size, self.vectors, cosines, self.shared) if built_in else []
         n = max([size + self.vectors, *(s.size for s in self.systems)])
         mean_arrays, prior = expert_table.first_means(size, expert_table.MEANS if built_in else expert_table.MEANS[:1])
@@ -125,7 +126,7 @@ class Bank:
         return np.empty(self.memory.readings.positions.size if self.vectors else 0)
 
     def asking(self, columns: ObservationColumns) -> Callable[[int], float]:
-        """Machine code that predicts at these observations, or at a state; see `transition.predict_rows_of`."""
+        """Machine code that predicts at these observations, or at a state; see `transition.predict_rows`."""
         given = table(columns)
         return partial(self._code("predict_rows", given, 0), self._table, given)
 
@@ -171,7 +172,7 @@ class Bank:
     # ---- learning ---------------------------------------------------------------------------------------------
 
     def learning(self, columns: TransitionColumns) -> Callable[..., int]:
-        """Machine code that learns from these columns, or from numbers; see `transition.learn_rows_of`."""
+        """Machine code that learns from these columns, or from numbers; see `transition.learn_rows`."""
         given = table(columns)
         return partial(self._code("learn_rows", given, 0, 0, 0.0, 0.0, 0.0, 0), self._table, given)
 
@@ -225,6 +226,13 @@ class Bank:
     def knows_observations(self) -> bool:
         """Whether each distinct observation has a feature of its own."""
         return self.shared and self.memory.observations.count[0] <= OBSERVATIONS
+
+    @property
+    def scope(self) -> str:
+        """What the uncertainty of values includes: a key of `explanation.SCOPES`; "" for a table."""
+        if self.shared:
+            return "each observation" if self.knows_observations else "rough"
+        return "" if self.is_table else "span"
 
     @property
     def _leading(self) -> int:
@@ -336,7 +344,7 @@ class Bank:
         return Explanation(
             self.experts(), steps, min(steps, round(float(s["window"])) + behind), int(s["changes"]),
             int(s["restarts"]), drops, moves, clipped=clips, value_error=self.value_error,
-            approximation=self.shared, return_error=self.return_error,
+            scope=self.scope, return_error=self.return_error,
         )  # fmt: skip
 
     # ---- storage ----------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
         w=aligned(np.zeros((len(experts), n))), q=q,
         prior=np.array([prior[0] for s in every for _, _, prior in s.experts]),
         S=np.zeros((first, first)), block=aligned(np.zeros((1 + S, BLOCK * ordered, n))),
-        filled=np.zeros(1 + S, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
+        filled=np.zeros(1 + S, np.int64), scratch=aligned(np.zeros((n, n))),
     )  # fmt: skip
 
 

@@ -6,6 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+SCOPES = {
+    "each observation": "including the approximation error of the features",
+    "rough": "including a rough estimate of the approximation error of the features",
+    "span": "within the span of the features",
+}
+"""In words: each distinct observation has a feature of its own; there are too many; the approximation error is not
+included. A table of states has none."""
+
 
 @dataclass(frozen=True)
 class Expert:
@@ -80,8 +88,8 @@ class Explanation:
     """Number of readings and rewards clipped to 1.5 times the largest deviation so far."""
     value_error: float | None = None
     """Least-squares estimate of √E[(v - V)²] at recent observations; None without least squares."""
-    approximation: bool = False
-    """Whether `value_error` includes a rough estimate of the approximation error, as with shared sparse features."""
+    scope: str = ""
+    """What `value_error` says of the approximation error of the features: see `SCOPES`."""
     return_error: float | None = None
     """Estimate of √E[(G - V)²] for recent predictions, G the observed return; None off-policy."""
 
@@ -138,8 +146,7 @@ class Explanation:
             lines.append(f"returns differ from predictions by {self.return_error:.2g} (root mean square)")
         if self.value_error is not None:
             about = f"values differ from predictions by about {self.value_error:.2g}"
-            added = "including a rough estimate of" if self.approximation else "without"
-            lines.append(f"{about}, {added} the approximation error of the features")
+            lines.append(f"{about}, {SCOPES[self.scope]}" if self.scope else about)
         if self.experts:
             leads = f"{self.experts[0].name} leads with {self.experts[0].weight:.0%} of the weight"
             lines.append(leads + (f"; no step size is {self.edge[:-3]}er" if self.edge else ""))

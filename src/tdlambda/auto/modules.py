@@ -29,14 +29,9 @@ LANES = """from {lanes} import NAMES, NUMBERS as NUMBER_ROWS, clear as clear_lan
 KEPT = {kept!r}
 SIZES, WEIGHTS, WEIGHT_TOP, TRACE_TOP, MOVES_NEXT = {numbers!r}
 """
-_COMPOSED: dict[str, Any] = {
-    "values": transition.values_of, "predict_row": transition.predict_one, "end_episode": transition.end_of_episode,
-    "update_weights": transition.update_weights_of, "advance": transition.advance_by,
-    "learn_vector": transition.learn_vector_of, "take": transition.take_vector,
-    "learn_rows": transition.learn_rows_of, "predict_rows": transition.predict_rows_of, "end": transition.end_by,
-}  # fmt: skip
-"""Functions that depend on the families, in the order of their calls."""
-_INLINED = ("product", "clipped", "observe", "loss", "deviation", "signal", "larger", "squares_values", "means_values")
+_INLINED = (
+    "product", "clipped", "observe", "loss", "deviation", "signal", "larger", "value", "squares_values", "means_values",
+)  # fmt: skip
 """Short functions in inner loops; to inline others would multiply the compile time."""
 _SELDOM = (
     "update_weights", "end_episode", "contradicted", "notice_change", "surely_worse", "restart", "inherit", "fade",
@@ -44,7 +39,7 @@ _SELDOM = (
     "change_coordinates", "moved", "refit", "fit_cosines", "has_moved", "clear_systems", "observe_row", "solve_due",
 )  # fmt: skip
 """Functions that do not run at every step, or hardly matter: compiled for size, in half the time."""
-_ENTRIES = ("learn_rows", "predict_rows", "end")
+_ENTRIES = (transition.learn_rows, transition.predict_rows, transition.end)
 """Functions that Python calls."""
 
 
@@ -55,23 +50,24 @@ def lanes_type(algorithm: type[declare.AlgorithmDeclaration]) -> Any:
 
 
 @cache
-def module_of(algorithm: type[declare.AlgorithmDeclaration] | None, vectors: bool) -> ModuleType:
-    """The generated module of an AutoTD with learners of this algorithm, if any, for vectors of readings or not."""
+def module_of(algorithm: type[declare.AlgorithmDeclaration] | None, vectors: bool, shared: bool) -> ModuleType:
+    """The generated module of an AutoTD with learners of this algorithm, if any; see `transition` for the others."""
     families = ["least squares", *["random cosines"] * (algorithm is None), "means"]
     families += [] if algorithm is None else [f"learners by {algorithm.__name__}", "averaged copies"]
     head, done = HEAD.format(families=", ".join(families)), dict[str, str]()
     if algorithm is not None:
         head += _lanes_of(algorithm)
         embed(averaged.sync, "sync", done)
-    constants = {"lanes": algorithm is not None, "vectors": vectors}
-    for name, function in _COMPOSED.items():
-        if vectors or name not in ("learn_vector", "take"):
-            embed(function, name, done, constants)
+    constants = {"LANES": algorithm is not None, "VECTORS": vectors, "SHARED": shared}
+    for function in _ENTRIES:
+        embed(function, function.__name__, done, constants)
+        done[function.__name__] = done[function.__name__].replace("@inlined", "@kernel", 1)
     for name in set(done) - set(_INLINED):
-        kind = "@kernel" if name in _ENTRIES else "@seldom" if name in _SELDOM else "@outlined"
+        kind = "@seldom" if name in _SELDOM else "@outlined"
         done[name] = done[name].replace("@inlined", kind, 1)
-    name = f"auto_{'vectors' if vectors else 'features'}_{Model(algorithm).name if algorithm else 'alone'}"
-    return load(name, "\n\n\n".join([head, *done.values()]) + "\n")
+    title = "vectors" if vectors else "shared" if shared else "features"
+    title += f"_{Model(algorithm).name if algorithm else 'alone'}"
+    return load(f"auto_{title}", "\n\n\n".join([head, *done.values()]) + "\n")
 
 
 def _lanes_of(algorithm: type[declare.AlgorithmDeclaration]) -> str:

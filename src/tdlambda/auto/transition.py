@@ -1,8 +1,9 @@
 """One transition: every family predicts, the mixture is judged, every family learns.
 
-These are plain functions. `auto.modules` puts them into a generated module, in which `lanes` and `vectors` are
-constants: whether there are learners with traces, and whether observations are vectors of readings. Experts are ordered
-by families: least squares, means, learners, averaged copies, the user's own. `m` is `BankMemory`.
+These are plain functions. `auto.modules` puts them into a generated module, in which LANES, VECTORS and SHARED are
+constants: whether there are learners with traces, observations are vectors of readings, and each distinct one can have
+a sparse feature of its own. Experts are ordered by families: least squares, means, learners, averaged copies, the
+user's own. `m` is `BankMemory`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.errors import RECENT, SKIPPED
 from tdlambda.auto.families.averaged import EVERY, restart
 from tdlambda.auto.families.averaged import values as averaged_values
-from tdlambda.auto.families.least_squares import FADED, Systems, fade, note_spread, solve, solve_due, take_prior
+from tdlambda.auto.families.least_squares import (
+    FADED,
+    Systems,
+    fade,
+    note_spread,
+    solve,
+    solve_due,
+    square_of,
+    take_prior,
+)
 from tdlambda.auto.families.least_squares import learn as learn_systems
 from tdlambda.auto.families.least_squares import values as squares_values
 from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, prefer
@@ -60,12 +70,10 @@ from tdlambda.auto.readings import (
     take_penalties,
 )
 
-if TYPE_CHECKING:  # other names in the generated module: functions of `core.runtime`, and those below without constants
+if TYPE_CHECKING:  # other names in the generated module
     given: Any = None
-    check = first_misfit = squared = values = advance = update_weights = end_episode = learn_vector = predict_row = (
-        given
-    )
-    take = given
+    check = first_misfit = squared = given
+    LANES = VECTORS = SHARED = True
 
 MOST_REWARD = 1e100
 """Largest |reward|: a return may be 10^16 times as large, and its squared error must be finite."""
@@ -123,12 +131,12 @@ class ObservationColumns(NamedTuple):
 # ---- predictions ---------------------------------------------------------------------------------------------------
 
 
-def values_of(m: Any, x: Ints, xv: Floats, own: Floats, out: Floats, lanes: bool) -> None:
+def values(m: Any, x: Ints, xv: Floats, own: Floats, out: Floats) -> None:
     """Each expert's prediction, those of the user's own as given."""
     first = m.systems.of.size + m.means.rows.shape[1]
     squares_values(m.systems, x, xv, out[: m.systems.of.size])
     means_values(m.means, out[m.systems.of.size : first])
-    if lanes:
+    if LANES:
         n = m.lanes.lane.shape[1]
         linear_values(m.lanes, x, xv, out[first : first + n])
         averaged_values(m.lanes, x, xv, out[first + n : first + 2 * n])
@@ -137,10 +145,10 @@ def values_of(m: Any, x: Ints, xv: Floats, own: Floats, out: Floats, lanes: bool
         out[first + k] = own[k]
 
 
-def predict_one(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, out: Floats, vectors: bool) -> float:
+def predict_row(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, out: Floats) -> float:
     """Predict at an observation, with the mixture and each expert (`out`). phi is a private buffer."""
     s = m.mixture.number[0]
-    if vectors:
+    if VECTORS:
         f = m.readings
         if f.number[0].held < HELD:
             weight = f.number[0].raw_weight
@@ -151,12 +159,13 @@ def predict_one(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, out: Floa
         values(m, f.positions, phi, own, out)
     else:
         values(m, x, xv, own, out)
+    if SHARED:
         add_own(m.systems, m.mixture.visits.size - m.observations.key.size, find(m.observations, x, xv), out)
     low, high = limits(s)
     return mix(out, m.mixture.weight, low, high)
 
 
-def predict_rows_of(m: Any, c: ObservationColumns, state: int, vectors: bool) -> float:
+def predict_rows(m: Any, c: ObservationColumns, state: int) -> float:
     """Predict at each observation; return the last prediction, or NaN at a vector that is not finite.
 
     A `state` of 0 or more is the only observation, instead of the one in the columns.
@@ -165,7 +174,7 @@ def predict_rows_of(m: Any, c: ObservationColumns, state: int, vectors: bool) ->
     if state >= 0:
         c.x[0, 0] = state
     for t in range(c.out.size):
-        if vectors and not squared(c.xv[t], c.xv.shape[1]) < math.inf:
+        if VECTORS and not squared(c.xv[t], c.xv.shape[1]) < math.inf:
             return math.nan
         u = predict_row(m, c.x[t], c.xv[t], c.own[t], c.phi, c.each[t])
         c.out[t] = u
@@ -175,9 +184,9 @@ def predict_rows_of(m: Any, c: ObservationColumns, state: int, vectors: bool) ->
 # ---- learning ------------------------------------------------------------------------------------------------------
 
 
-def advance_by(
+def advance(
     m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, own: Floats, own_next: Floats, reward: float, gamma_next: float,
-    rho: float, terminated: bool, truncated: bool, evidence: float, lanes: bool, vectors: bool,
+    rho: float, terminated: bool, truncated: bool, evidence: float,
 ) -> None:  # fmt: skip
     """Learn from one transition between features."""
     mixture, s = m.mixture, m.mixture.number[0]
@@ -188,7 +197,7 @@ def advance_by(
         low = high = 0.0
     note_limits(s, reward, gamma, rho, fresh)
     X, XV, Y, YV, at, at_next, n = x, xv, y, yv, -1, -1, 0
-    if not vectors and m.observations.key.size > 0:
+    if SHARED:
         o, n = m.observations, mixture.visits.size - m.observations.key.size
         at = enter(o, m.systems, mixture, 0, x, xv, n)
         if gamma > 0.0:
@@ -197,28 +206,26 @@ def advance_by(
             at, o.xv[0, x.size] = -1, 0.0
         X, XV, Y, YV = o.x[0], o.xv[0], o.x[1], o.xv[1]
     values(m, x, xv, own, mixture.value)
-    if not vectors:
+    if SHARED:
         add_own(m.systems, n, at, mixture.value)
     u, norm = mix(mixture.value, mixture.weight, low, high), squared(xv, x.size)
+    rate = max(3.0 / (t + 2.0), 1e-4)
+    s.value += rate * (square_of(m.systems, mixture.value, u) - s.value)
     if not fresh:
         close(mixture, u)
     add_distances(mixture, u, fresh, evidence)
-    if mixture.expected.shape[0] > 0:
+    if not VECTORS:
         expect(mixture, X, XV, squared(XV, XV.size))
     if int(t) % SKIPPED == 0:
         row = (int(t) // SKIPPED) % RECENT
         for j in range(x.size):
             mixture.recent[row, j], mixture.recent_value[row, j] = x[j], xv[j]
-    rate = max(3.0 / (t + 2.0), 1e-4)
-    s.value += rate * (u * u - s.value)
     s.norm += rate * (norm - s.norm)
     s.cut += (min(rho, 1.0) - s.cut) / t
     s.u, s.rho, s.reward, s.gamma, s.under_way = u, rho, reward, gamma, 1.0
     first = m.systems.of.size + m.means.rows.shape[1]
-    if lanes:
-        learn_linear(
-            m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated
-        )  # fmt: skip
+    if LANES:
+        learn_linear(m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated)
     note_spread(m.systems, X, XV, Y, YV, reward, gamma, rho)
     learn_systems(m.systems, 0, X, XV, Y, YV, reward, gamma, rho, evidence)
     learn_means(m.means, reward, gamma, rho)
@@ -230,7 +237,7 @@ def advance_by(
         u_next = 0.0
         if not terminated:
             values(m, y, yv, own_next, mixture.value)
-            if not vectors:
+            if SHARED:
                 add_own(m.systems, n, at_next, mixture.value)
             u_next = mix(mixture.value, mixture.weight, low, high)
         close(mixture, u_next)
@@ -240,7 +247,7 @@ def advance_by(
         update_weights(m)
 
 
-def update_weights_of(m: Any, lanes: bool) -> None:
+def update_weights(m: Any) -> None:
     """Perform a complete weight update."""
     mixture, q = m.mixture, m.systems
     first = q.of.size + m.means.rows.shape[1]
@@ -257,7 +264,7 @@ def update_weights_of(m: Any, lanes: bool) -> None:
         at = last
     notice_change(mixture)
     take_prior(q, mixture)
-    if lanes:
+    if LANES:
         due = int(mixture.number[0].steps) // EVERY > m.lanes.counts[UPDATES]
         if due:
             restart(m.lanes, mixture, first)
@@ -269,16 +276,16 @@ def update_weights_of(m: Any, lanes: bool) -> None:
         weigh(mixture)
 
 
-def end_of_episode(m: Any, lanes: bool) -> None:
+def end_episode(m: Any) -> None:
     """End the episode: reset all traces."""
     end_traces(m.mixture)
     m.systems.z[:, :] = 0.0
     m.means.trace[0] = 0.0
-    if lanes:
+    if LANES:
         end_lanes(m.lanes)
 
 
-def learn_vector_of(m: Any, row: Floats, lanes: bool) -> None:
+def learn_vector(m: Any, row: Floats) -> None:
     """Learn from one transition between vectors of readings, given as a row of `past`."""
     f, q, own = m.readings, m.systems, m.mixture.own.shape[1]
     d, s, has_cosines = f.moments.shape[1] - 1, f.number[0], f.directions.shape[1] > 0
@@ -286,7 +293,7 @@ def learn_vector_of(m: Any, row: Floats, lanes: bool) -> None:
     if s.steps >= s.rebase:
         s.rebase *= 2.0
         change_coordinates(f, q)
-        if lanes:
+        if LANES:
             for i in range(d):
                 if f.moved[0, i] > 0.0:
                     convert(m.lanes, 1 + i, f.moved[0, i], f.moved[1, i])
@@ -318,7 +325,7 @@ def learn_vector_of(m: Any, row: Floats, lanes: bool) -> None:
         end_episode(m)
 
 
-def take_vector(
+def take(
     m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
 ) -> None:  # fmt: skip
     """Hold back one of the first transitions, or learn from a later one."""
@@ -344,9 +351,9 @@ def take_vector(
         learn_vector(m, row)
 
 
-def end_by(m: Any, vectors: bool) -> None:
+def end(m: Any) -> None:
     """Discard the current episode."""
-    if vectors:
+    if VECTORS:
         f = m.readings
         s, d = f.number[0], f.moments.shape[1] - 1
         if 0.0 < s.held < f.past.shape[0] and f.past[int(s.held) - 1, 2 * d + ENDED] == 0.0:
@@ -357,9 +364,8 @@ def end_by(m: Any, vectors: bool) -> None:
         end_episode(m)
 
 
-def learn_rows_of(
-    m: Any, c: TransitionColumns, state: int, state_next: int, reward: float, gamma: float, rho: float, ended: int,
-    vectors: bool,
+def learn_rows(
+    m: Any, c: TransitionColumns, state: int, state_next: int, reward: float, gamma: float, rho: float, ended: int
 ) -> int:  # fmt: skip
     """Learn from transitions in order; return 0, or, without any change, 1 + the first row that is invalid.
 
@@ -376,7 +382,7 @@ def learn_rows_of(
     for t in range(c.reward.size):
         if check(c.reward[t], c.gamma[t], c.rho[t]) != 0 or not abs(c.reward[t]) <= MOST_REWARD:
             return 1 + t
-    if vectors:
+    if VECTORS:
         for t in range(c.reward.size):
             if not (squared(c.xv[t], c.xv.shape[1]) < math.inf and squared(c.yv[t], c.yv.shape[1]) < math.inf):
                 return 1 + t
@@ -389,10 +395,10 @@ def learn_rows_of(
             own[0, i], own[1, i] = c.before[t, 0, i], c.before[t, 1, i]
         if recorded:
             each = m.mixture.value
-            phi = m.readings.x[0] if vectors else each
+            phi = m.readings.x[0] if VECTORS else each
             c.before[t, 0, own.shape[1]] = predict_row(m, c.x[t], c.xv[t], own[0], phi, each)
             c.before[t, 1, own.shape[1]] = predict_row(m, c.y[t], c.yv[t], own[1], phi, each)
-        if vectors:
+        if VECTORS:
             take(m, c.xv[t], c.yv[t], c.reward[t], c.gamma[t], c.rho[t], c.terminated[t], c.truncated[t])
         else:
             advance(

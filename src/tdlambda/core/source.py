@@ -223,8 +223,12 @@ def embed(
     constants: Mapping[str, Any] | None = None,
     wanted: Collection[str] | None = None,
 ) -> None:
-    """Add a function's source to `done`, after the functions, modules and numbers that it uses."""
+    """Add a function's source to `done`, after the functions, modules and numbers that it uses.
+
+    Constants in capitals hold in the functions that it uses too.
+    """
     node = tree(function, constants, wanted)
+    everywhere = {name: value for name, value in (constants or {}).items() if name.isupper()}
     node.name = name
     outer = getattr(function, "py_func", function)
     known, renamed = getattr(outer, "__globals__", {}), {}
@@ -234,7 +238,7 @@ def embed(
             continue
         if isinstance(what, types.FunctionType) or hasattr(what, "py_func"):
             own: dict[str, str] = {}
-            embed(what, used, own)
+            embed(what, used, own, everywhere)
         elif isinstance(what, types.ModuleType):
             own = {used: f"import {what.__name__} as {used}"}
         elif isinstance(what, PLAIN):
@@ -243,7 +247,7 @@ def embed(
             continue
         if any(done.get(part, text) != text for part, text in own.items()):  # another file has a helper of this name
             renamed[used] = f"{name}_{used}"
-            embed(what, renamed[used], done) if callable(what) else done.update(
+            embed(what, renamed[used], done, everywhere) if callable(what) else done.update(
                 {renamed[used]: f"{renamed[used]} = {what!r}"}
             )
         else:

@@ -20,10 +20,13 @@ window.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.auto.mixture import Mixture
+
+if TYPE_CHECKING:  # another name in the generated module: whether observations list all features in order
+    VECTORS = True
 
 BLOCK = 16
 """Transitions that are added at once."""
@@ -33,6 +36,8 @@ FADED = 0.05
 """Memory of a system after a reset, as a fraction of the window that contradicted it."""
 BEST_LOW, BEST_HIGH, FAR_RIDGE = 0.01, 100.0, 0.5
 """Range of the best ridge for |x|² = 1, and the prior penalty for each factor e from it: see `take_prior`."""
+SIZED = 2
+"""Expert of sparse features whose predictions show how large values are: λ = 0 with a ridge of 1."""
 HEAVIEST = 1e9
 """Weight of new transitions at which a system with a window is rescaled."""
 
@@ -86,11 +91,9 @@ class Systems(NamedTuple):
     S: Floats
     """Σ (ρ δ)² x xᵀ over the features of the first system, or over those with one for each observation."""
     block: Floats
-    """Transitions to be added to A [1 + S, BLOCK, n]: x - γ'x', then ρ z of each system; empty if not ordered."""
+    """Transitions to be added to A [1 + S, BLOCK, n]: x - γ'x', then ρ z of each system; empty for sparse features."""
     filled: Ints
     """How many they are, and how many of them each system has added [1 + S]."""
-    ordered: Ints
-    """Whether observations list all features in order [1]."""
     scratch: Floats
     """Buffer of the solver [n, n]."""
 
@@ -98,14 +101,21 @@ class Systems(NamedTuple):
 def take_prior(q: Systems, m: Mixture) -> None:
     """Set the prior penalties: the best ridge is about the variance of the noise over that of a weight.
 
-    The former is estimated by E[(ρδ)²], the latter by E[u²] / E|x|². With vectors of readings, ridges do not count.
+    The former is estimated by E[(ρδ)²], the latter by the mean of `square_of` over E|x|². With vectors of readings,
+    ridges do not count.
     """
     s, best = m.number[0], 1.0
     if s.noise > 0.0:
         best = s.norm * min(max(s.noise / max(s.value, s.noise / BEST_HIGH), BEST_LOW), BEST_HIGH)
     for k in range(q.of.size):
-        far = abs(math.log(q.ridge[k] / best)) if q.ordered[0] == 0 and best > 0.0 else 0.0
+        far = abs(math.log(q.ridge[k] / best)) if not VECTORS and best > 0.0 else 0.0
         m.prior[0, k] = q.prior[k] + FAR_RIDGE * far
+
+
+def square_of(q: Systems, value: Floats, u: float) -> float:
+    """A square whose mean stands for E[v²]: u² is about 0 as long as large ridges lead, which would let them lead."""
+    large = value[SIZED] * value[SIZED] if not VECTORS and q.of.size > SIZED else 0.0
+    return max(u * u, large)
 
 
 def values(q: Systems, x: Ints, xv: Floats, out: Floats) -> None:
@@ -117,10 +127,11 @@ def values(q: Systems, x: Ints, xv: Floats, out: Floats) -> None:
 def value(q: Systems, k: int, x: Ints, xv: Floats) -> float:
     """An expert's prediction."""
     w, total = q.w[k], 0.0
-    if q.ordered[0] > 0:
-        return product(w, xv, q.leading[k])
-    for j in range(x.size):
-        total += xv[j] * w[x[j]]
+    if VECTORS:
+        total = product(w, xv, q.leading[k])
+    else:
+        for j in range(x.size):
+            total += xv[j] * w[x[j]]
     return total
 
 
@@ -166,14 +177,14 @@ def learn(
     evidence: float,
 ) -> None:  # fmt: skip
     """Update the traces, A and b of the systems from `first` on."""
-    decay, slot, ordered = min(rho, 1.0) * gamma, q.filled[0], q.ordered[0] > 0
+    decay, slot = min(rho, 1.0) * gamma, q.filled[0]
     for s in range(first, q.lam.size):
         if q.weight[s] > HEAVIEST:
             scale(q, s, 1.0 / q.weight[s])
             q.weight[s] = 1.0
         q.weight[s] *= q.growth[s]
         n, z, heavy = q.size[s], q.z[s], q.weight[s] * rho
-        if ordered:
+        if VECTORS:
             add_row(z, xv, evidence, 0, n)
             set_sum(q.block[1 + s, slot], z, heavy, z, 0.0, n)
         else:
@@ -191,7 +202,7 @@ def learn(
         for i in range(n):
             z[i] *= decay * q.lam[s]
         q.age[s] += 1.0
-    if ordered:
+    if VECTORS:
         set_sum(q.block[0, slot], xv, 1.0, yv, -gamma, q.block.shape[2])
         q.filled[0] += 1
         if q.filled[0] == BLOCK:
@@ -233,9 +244,10 @@ def note_spread(
             error += gamma * value(q, k, y, yv)
         square = (rho * error) ** 2
         for i in range(x.size):
-            if q.ordered[0] > 0 and i < n:
-                add_row(q.S[i], xv, square * xv[i], 0, n)
-            elif x[i] < n and q.ordered[0] == 0:
+            if VECTORS:
+                if i < n:
+                    add_row(q.S[i], xv, square * xv[i], 0, n)
+            elif x[i] < n:
                 for j in range(x.size):
                     if x[j] < n:
                         q.S[x[i], x[j]] += square * xv[i] * xv[j]
@@ -243,18 +255,19 @@ def note_spread(
 
 def spread_expert(q: Systems) -> int:
     """An expert with λ = 0 and a ridge of 1 or more, on all features of S as long as there is one."""
-    k = 0 if q.ordered[0] > 0 else 2
+    k = 0 if VECTORS else 2
     if q.size[q.of[q.of.size - 1]] == 0:
         return k
     while q.leading[k] < q.S.shape[0]:
         k += 1
-    return k if q.ordered[0] > 0 or q.leading[2] == q.leading[k] else k + 2
+    return k if VECTORS or q.leading[2] == q.leading[k] else k + 2
 
 
 def scale(q: Systems, s: int, factor: float) -> None:
     """Multiply A and b of a system."""
     n = q.size[s]
-    add_block(q, s)
+    if VECTORS:
+        add_block(q, s)
     for i in range(n):
         q.b[s, i] *= factor
     for i in range(q.start[s], q.start[s] + n * q.stride[s]):
@@ -283,7 +296,8 @@ def solve_due(q: Systems, t: float, fallback: float) -> None:
 def solve(q: Systems, s: int, fallback: float) -> None:
     """Compute the weights of the experts of a system; without a solution, an unpenalised constant gets `fallback`."""
     n, L, at = q.size[s], q.scratch, 0
-    add_block(q, s)
+    if VECTORS:
+        add_block(q, s)
     A = q.A[q.start[s] :]
     while at < q.of.size:
         last = at
