@@ -34,7 +34,7 @@ from tdlambda.auto.families.linear import values as linear_values
 from tdlambda.auto.families.means import RETURN, Means
 from tdlambda.auto.families.means import learn as learn_means
 from tdlambda.auto.families.means import values as means_values
-from tdlambda.auto.families.observations import Observations, add_own, enter, find
+from tdlambda.auto.families.observations import Observations, add_own, enter_both, find
 from tdlambda.auto.mixture import (
     Mixture,
     add_distances,
@@ -199,11 +199,7 @@ def advance(
     X, XV, Y, YV, at, at_next, n = x, xv, y, yv, -1, -1, 0
     if SHARED:
         o, n = m.observations, mixture.visits.size - m.observations.key.size
-        at = enter(o, m.systems, mixture, 0, x, xv, n)
-        if gamma > 0.0:
-            at_next = enter(o, m.systems, mixture, 1, y, yv, n)
-        if o.count[0] > o.key.size:
-            at, o.xv[0, x.size] = -1, 0.0
+        at, at_next = enter_both(o, m.systems, mixture, x, xv, y, yv, n, gamma)
         X, XV, Y, YV = o.x[0], o.xv[0], o.x[1], o.xv[1]
     values(m, x, xv, own, mixture.value)
     if SHARED:

@@ -69,6 +69,18 @@ def enter(o: Observations, q: Systems, m: Mixture, row: int, x: Ints, xv: Floats
     return found
 
 
+def enter_both(
+    o: Observations, q: Systems, m: Mixture, x: Ints, xv: Floats, y: Ints, yv: Floats, n: int, gamma: float
+) -> tuple[int, int]:
+    """Write the features of both observations of a transition, of s' unless γ' is 0; return their numbers."""
+    at, at_next = enter(o, q, m, 0, x, xv, n), -1
+    if gamma > 0.0:
+        at_next = enter(o, q, m, 1, y, yv, n)
+    if o.count[0] > o.key.size:
+        at, o.xv[0, x.size] = -1, 0.0
+    return at, at_next
+
+
 def give_up(q: Systems, m: Mixture, n: int) -> None:
     """Drop the experts that know each observation."""
     for k in range(q.of.size):
