@@ -124,7 +124,7 @@ def test_compiled_as_declared() -> None:
 @pytest.mark.parametrize("rule", [td.rules.Meta(kappa=0.3), td.rules.Meta.thesis(0.1), td.rules.Greedy(), ByError()])
 def test_rules_on_the_last_hidden_layer(rule: Any) -> None:
     """λ' from estimates that are linear in h(x) and a constant, and from the network's own V; then TD(λ) with it."""
-    network, alpha = td.Network(3, **SMALL), 0.02
+    network, alpha = td.Network(3, **SMALL, sparsity=0.9), 0.02
     v, w, seen = td.TD(network, alpha, rule), network.initial(), Normaliser(network)
     # weights, trace, its decay
     rows: dict[str, list[Any]] = {k: [np.zeros(5), 0.0, 0.0] for k in rule.estimates if k != "V"}
