@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n 2
 # Integers overflow on purpose in randomness.py.
-INTERPRETED := NUMBA_DISABLE_JIT=1 $(BIN)/pytest -W ignore::RuntimeWarning
+INTERPRETED := NUMBA_DISABLE_JIT=1 $(PYTEST) -W ignore::RuntimeWarning
 CHROMIUM := chromium chromium-driver
 # Bytecode is kept: many tests start a process.
 export PYTHONDONTWRITEBYTECODE :=

@@ -71,6 +71,12 @@ def no_along(v, decay):
     return keep, decay
 
 
+def returns_twice(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+    along = alpha * (reward + gamma_next * v_next - v)
+    keep, decay = rho * decay, gamma_next * lam_next
+    return keep, along, decay, keep
+
+
 def at_feature(w, e, x, keep, rho, along):
     e = keep * e + rho * x
     w = w + along * e
@@ -122,6 +128,7 @@ FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
         ({"step": staticmethod(unknown_argument)}, "step has an unknown argument 'momentum'"),
         ({"step": staticmethod(loses_decay)}, "step must return all numbers of keeps and holds; decay is missing"),
         ({"step": staticmethod(returns_an_expression)}, "list of distinct names"),
+        ({"step": staticmethod(returns_twice)}, "; it returns keep twice"),
         ({"step": staticmethod(returns_early)}, "its only return"),
         ({"step": staticmethod(has_defaults)}, "no defaults"),
         ({"step": staticmethod(takes_self)}, "staticmethod"),

@@ -212,7 +212,7 @@ def test_finite_differences() -> None:
 
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
 def test_contract_of_learners(dtype: Any) -> None:
-    td.check_learner(lambda: td.TD(td.Network(3, (8,), dtype=dtype), td.steps.Intentional(0.1), 0.8))
+    td.check_learner(lambda: td.TD(td.Network(3, (8, 8), dtype=dtype), td.steps.IntentionalRMS(0.1), 0.8))
 
 
 @pytest.mark.interpreted
@@ -236,7 +236,7 @@ def test_refused() -> None:
         (lambda: td.Network(0), "inputs must be"),
         (lambda: td.Network(3, ()), "hidden must have at least one layer"),
         (lambda: td.Network(3, sparsity=1.0), "sparsity must be below 1"),
-        (lambda: td.Network(3, activation="relu"), "activation must be .leaky_relu. or .tanh."),  # type: ignore[arg-type]
+        (lambda: td.Network(3, activation="relu"), 'activation must be "leaky_relu" or "tanh"'),  # type: ignore[arg-type]
         (lambda: td.Network(3, hiden=(3,)), "did you mean 'hidden'"),  # type: ignore[call-arg]
         (lambda: td.TD(net, 0.1).update([1.0, 2.0], 0.0, [1.0, 2.0, 3.0], 0.9), r"obs must have the shape \(3,\)"),
         (lambda: td.TD(net, 0.1).predict([1.0, np.nan, 2.0]), r"must be finite; got nan"),

@@ -49,15 +49,19 @@ def test_separate_learners_are_those_of_separate_hordes(learner: Any) -> None:
 def test_shared_learners_keep_the_traces_of_each_stream() -> None:
     """TD(λ) with one weight vector and a trace for each machine, in plain NumPy."""
     alpha, lam, gamma = 0.02, 0.9, 0.8
-    small = [row | {"flow": row["flow"] / 50} for row in rows(60)]
-    question = {"flow": td.Question("flow", gamma=gamma)}
+    small = [row | {"flow": row["flow"] / 50, "y": row["flow"] / 50} for row in rows(60)]
+    for k in (40, 41, 90):
+        small[k]["y"] = np.nan  # the step to this row is skipped, and the traces of its machine are reset
+    question = {"flow": td.Question("y", gamma=gamma)}
     horde = td.Horde(
         td.features.Dense(1), question, lambda x: td.TD(x, alpha, lam), by="machine", observed=["flow"]
     ).learn(iter(small))
     w, trace, last = 0.0, dict.fromkeys(LEVELS, 0.0), dict.fromkeys(LEVELS, np.nan)
     for row in small:
         machine, x = row["machine"], row["flow"]
-        if last[machine] == last[machine]:
+        if row["y"] != row["y"]:
+            trace[machine] = 0.0
+        elif last[machine] == last[machine]:
             before = last[machine]
             trace[machine] = gamma * lam * trace[machine] + before
             w += alpha * (x + gamma * w * x - w * before) * trace[machine]
@@ -125,6 +129,42 @@ def test_machines_that_share_learners_are_as_good_as_their_last_day() -> None:
         assert abs(horde.predict(by="ABC"[k])["y"] - level) < 0.4 * level
         ahead = horde.predict({"date": dates[-1] + 1, "machine": "ABC"[k], "y": float(y[-24, k])})["y"]
         assert abs(ahead - level) < 0.4 * level
+
+
+@pytest.mark.parametrize("question", [td.Question("flow", gamma=0.8, average=True), td.Question("flow", steps=5)])
+def test_intervals_are_those_of_each_machine(question: td.Question) -> None:
+    """Machines that share learners, one of them a hundred times as noisy; rows in one chunk and one by one."""
+    rng, noise = np.random.default_rng(2), {"A": 0.01, "B": 1.0}
+    fleet = [{"machine": m, "flow": 10 + s * rng.normal()} for _ in range(500) for m, s in noise.items()]
+    whole = td.Horde(FEW, {"q": question}, by="machine", intervals=True).learn(iter(fleet))
+    one = td.Horde(FEW, {"q": question}, by="machine", intervals=True)
+    for row in fleet:
+        one.update(row)
+    widths = {m: float(np.diff(whole.interval(by=m)["q"])[0]) for m in noise}
+    assert 0 < 20 * widths["A"] < widths["B"]
+    assert {m: one.interval(by=m) for m in noise} == {m: whole.interval(by=m) for m in noise}
+    short = [{"machine": k // 25, "flow": 10 + rng.normal()} for k in range(1000)]  # too few for errors of their own
+    low, high = td.Horde(FEW, {"q": question}, by="machine", intervals=True).learn(iter(short)).interval()["q"]
+    assert 0 < high - low < np.inf
+
+
+def test_columns_of_text_leave_a_fleet_its_naive_forecasts() -> None:
+    """With dates and three columns of text there are more than 64 features."""
+    hour = np.datetime64("2025-01-01T00") + np.arange(200)
+    some = [row | {"site": "a", "note": f"n{k % 20}", "date": hour[k // 3]} for k, row in enumerate(rows(60))]
+    horde = td.Horde(None, asked(), by="machine").learn(iter(some))
+    assert all("running mean" in one.expert_weights() for one in horde.learners.values())  # type: ignore[attr-defined]
+
+
+def test_alarms_name_the_machine(tmp_path: Path) -> None:
+    some = rows(300)
+    some[700]["flow"] = 1e6
+    horde = td.Horde(FEW, asked(), lane, by="machine").learn(iter(some))
+    assert [str(alarm) for alarm in horde.alarms] == [
+        f"row 700, {some[700]['machine']}, flow: a reading far outside its range"
+    ]
+    horde.save(tmp_path / "fleet")
+    assert td.load(tmp_path / "fleet").alarms == horde.alarms
 
 
 def test_what_is_wrong_is_said() -> None:

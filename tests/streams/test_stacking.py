@@ -236,3 +236,12 @@ def test_errors_are_kept_in_order_and_the_oldest_leaves() -> None:
     for error in given:
         errors.add(0, float(error))
     np.testing.assert_array_equal(errors.ordered[0], np.sort(given[-PER_HORIZON * KEPT :]))
+
+
+def test_errors_of_one_sign_do_not_drive_the_interval_away() -> None:
+    rng, errors = np.random.default_rng(0), Errors.none(1)
+    for error in rng.uniform(2, 3, 2000):
+        errors.add(0, error)
+    low, high = errors.limits(0, 0.9)
+    assert 1.8 < low < 2.2
+    assert 2.8 < high < 3.2

@@ -136,6 +136,7 @@ def test_columns_types_and_order(finished: Path) -> None:
     assert load_study(finished) == STUDY
 
 
+@pytest.mark.costly
 def test_parameters_of_every_kind_are_columns(tmp_path: Path) -> None:
     grid = {"n": [1, 2], "rule.variance": ["direct", "vtd"], "alpha": [0.1], "rule.in_range": [True, False]}
     methods = {
@@ -143,7 +144,7 @@ def test_parameters_of_every_kind_are_columns(tmp_path: Path) -> None:
         "n-step": td.studies.Method("NStepTD", over=("n", "alpha")),
         "greedy": td.studies.Method("TD", "Greedy", over=("rule.variance",), options={"alpha": 0.1}),
     }
-    td.studies.run_study(small(grid=grid, methods=methods, seeds=1), tmp_path)
+    td.studies.run_study(small(grid=grid, methods=methods, seeds=1, steps=100), tmp_path)
     results = td.studies.load_results(tmp_path)
     assert results.columns[:7] == ["method", "learner", "rule", "n", "rule.variance", "alpha", "rule.in_range"]
     assert results["n"].to_list() == [None, None, 1, 2, None, None]

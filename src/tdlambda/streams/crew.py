@@ -346,6 +346,9 @@ class Crew:
 
     def episodes(self) -> dict[int, Any]:
         """A copy of what belongs to the current stream: the traces of every learner that can hand them out."""
+        for q in np.flatnonzero(self.asleep).tolist():  # it has skipped the last step of this stream, not of the next
+            self.alone[q].reset()
+        self.asleep = np.zeros(self.n, dtype=bool)
         found = {q: _traces(one) for q, one in self.alone.items()}
         return {q: holder.episode() for q, holder in found.items() if holder is not None}
 

@@ -20,7 +20,7 @@ from tdlambda.showing import visible
 from tdlambda.streams.batch import LARGEST, Batch
 
 FEW = 64
-"""Up to this many features, categories and tiles are encoded as dense vectors."""
+"""Up to this many features, categories and tiles are encoded as dense vectors; categories also for AutoTD."""
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {STUCK_FOR} times or more",
@@ -31,22 +31,28 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Alarm:
-    """An anomaly: its row, its column or question, and its kind."""
+    """An anomaly: its row, its column or question, its kind, and the stream of its row, such as a machine."""
 
     row: int
     name: Name
     kind: str
+    stream: Any = None
+
+    @property
+    def where(self) -> str:
+        """Its stream, if there are several, and its name."""
+        return f"{self.name}" if self.stream is None else f"{self.stream}, {self.name}"
 
     def __str__(self) -> str:
         """The anomaly as a phrase, with its row and name."""
-        return visible(f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}")
+        return visible(f"row {self.row:,}, {self.where}: {_WORDS[self.kind]}")
 
 
 def summarised(alarms: Iterable[Alarm]) -> list[str]:
-    """One line for each column and kind, the kinds that matter most and the most frequent first."""
-    groups: dict[tuple[Name, str], list[int]] = {}
+    """One line for each column and kind of a stream, the kinds that matter most and the most frequent first."""
+    groups: dict[tuple[str, str], list[int]] = {}
     for alarm in alarms:
-        groups.setdefault((alarm.name, alarm.kind), []).append(alarm.row)
+        groups.setdefault((alarm.where, alarm.kind), []).append(alarm.row)
     kinds = list(_WORDS)[::-1]
     order = sorted(groups, key=lambda group: (kinds.index(group[1]), -len(groups[group])))
     lines = []
@@ -122,7 +128,7 @@ class Front:
         self.names = [name for term in dense if not isinstance(term, Cosines) for name in term.names]
         self.names += ["constant"] * f.constant + last
         self.names += [name for term in sparse for name in term.names]
-        self.dense = not sparse or f.size <= FEW
+        self.dense = not sparse or f.size <= FEW or (as_is and not self.tiles_at)
         active = f.size - sum(term.size for term in sparse)
         active += sum(term.tilings if isinstance(term, Tiles) else 1 for term in sparse)
         self.encoder = Dense(f.size) if self.dense else Encoded(f.size, active)

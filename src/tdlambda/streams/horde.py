@@ -26,6 +26,7 @@ from tdlambda.streams.journal import Journal, Record, State
 from tdlambda.streams.quality import Quality
 from tdlambda.streams.question import Question
 from tdlambda.streams.reading import Data, Drawn, Row, batches, length, one_pass
+from tdlambda.streams.residuals import Errors
 from tdlambda.streams.taking import Taker
 from tdlambda.streams.windows import Windows
 
@@ -215,7 +216,7 @@ class Horde:
             state = self._at_work("interval")
             key = self._taker.key(state, by)
             v = self._here(state, key)
-            errors = state.errors[self._taker.crew_key(key)]
+            errors = state.places[key].errors or Errors.none(len(self.questions))
             limits = [errors.limits(q, level) for q in range(len(self.questions))]
         found = [(float(m + low), float(m + high)) for m, (low, high) in zip(v, limits, strict=True)]
         return dict(zip(self.questions, found, strict=True))

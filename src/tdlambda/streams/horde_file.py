@@ -2,9 +2,8 @@
 
 header.json               questions, features, rules for rows, last rows, alarms; learners of one kind together
 front.<name>.npy          scales of the features
-place.<i>.<name>.npy      of the i-th stream: memory of the features, last observation, rows that wait, traces
+place.<i>.<name>.npy      of the i-th stream: memory of the features, last observation, rows that wait, traces, errors
 crew.<i>.<k>.<name>.npy   the arrays of the k-th kind of learner of the i-th stream (all of them, if shared), stacked
-errors.<i>.<name>.npy     latest errors of its predictions
 """
 
 from __future__ import annotations
@@ -57,8 +56,6 @@ def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
     places = [_place(i, place, arrays) for i, place in enumerate(state.places.values())]
     crews = [[_cell(key), _crew(f"crew.{i}", crew, arrays)] for i, (key, crew) in enumerate(state.crews.items())]
     if horde.intervals:
-        for i, errors in enumerate(state.errors.values()):
-            arrays |= {f"errors.{i}.{name}": array for name, array in errors._asdict().items()}
         arrays |= {"scales.steps": state.scales.steps, "scales.stride": state.scales.stride}
     params = {
         "questions": questions, "features": plain, "following": asdict(state.following), "missing": horde.missing,
@@ -67,8 +64,8 @@ def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
         "schema": [[name, kind] for name, kind in state.schema.kinds.items()],
         "rows": state.rows, "stream": _cell(state.stream), "loaded": _cell(state.loaded),
         "streams": [_cell(key) for key in state.places], "places": places, "crews": crews,
-        "alarms": [[alarm.row, alarm.name, alarm.kind] for alarm in state.alarms], "alarm_count": state.alarm_count,
-        "quality": state.quality.to_dict(),
+        "alarms": [[alarm.row, alarm.name, alarm.kind, _cell(alarm.stream)] for alarm in state.alarms],
+        "alarm_count": state.alarm_count, "quality": state.quality.to_dict(),
     }  # fmt: skip
     return {"horde": 2, "params": params}, arrays
 
@@ -78,8 +75,8 @@ def _place(i: int, place: Place, arrays: dict[str, Array]) -> dict[str, Any]:
     own = {"memory": place.memory, "obs": place.obs}
     if place.waiting is not None:
         own |= {f"waiting.{name}": array for name, array in place.waiting._asdict().items()}
-    if place.open is not None:
-        own |= {f"open.{name}": array for name, array in place.open._asdict().items()}
+    for what, some in (("open", place.open), ("errors", place.errors)):
+        own |= {} if some is None else {f"{what}.{name}": array for name, array in some._asdict().items()}
     numbers = {}
     for q, episode in place.episodes.items():
         own |= {f"episode.{q}.{name}": row for name, row in episode.rows.items()}
@@ -165,8 +162,8 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
         places[key] = _place_of(given, _under(arrays, f"place.{i}."), front, schema)
     fleet = following.by is not None and p["share"]
     crews = {key: _crew_of(given, f"crew.{i}", front, arrays, n) for i, (key, given) in enumerate(p["crews"])}
-    alarms = tuple(Alarm(int(row), name, str(what)) for row, name, what in p["alarms"])
-    errors, scales = _errors_of(arrays, crews, n) if p["intervals"] else ({}, Scales(*np.ones((2, n), dtype=np.int64)))
+    alarms = tuple(Alarm(int(row), name, str(what), key) for row, name, what, key in p["alarms"])
+    scales = _scales_of(arrays, places, n) if p["intervals"] else Scales(*np.ones((2, n), dtype=np.int64))
     if not places or (set(crews) != {None} if fleet or following.by is None else set(crews) != set(places)):
         raise ValueError("its learners do not match its streams")
     if p["stream"] not in places or not all(isinstance(place.last.first, int) for place in places.values()):
@@ -179,7 +176,6 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
             crews,
             places,
             scales,
-            errors,
             rows,
             p["stream"],
             p["loaded"],
@@ -215,21 +211,20 @@ def _place_of(given: dict[str, Any], own: dict[str, Array], front: Front, schema
         if len(lengths) != 1 or not ((waiting.upto >= 0) & (waiting.upto <= len(waiting.X))).all():
             raise ValueError("its rows that wait for windows are not consistent")
     open_ = Open(**_under(own, "open.")) if "open.ring" in own else None
-    return Place(own["memory"], last, obs, bool(given["fresh"]), bool(given["begun"]), episodes, waiting, open_)
+    errors = Errors(**_under(own, "errors.")) if "errors.ring" in own else None
+    return Place(own["memory"], last, obs, bool(given["fresh"]), bool(given["begun"]), episodes, waiting, open_, errors)
 
 
-def _errors_of(arrays: dict[str, Array], crews: dict[Any, Crew], n: int) -> tuple[dict[Any, Errors], Scales]:
+def _scales_of(arrays: dict[str, Array], places: dict[Any, Place], n: int) -> Scales:
     scales = Scales(arrays["scales.steps"], arrays["scales.stride"])
     shapes = {name: (a.shape, a.dtype) for name, a in Errors.none(n)._asdict().items()}
-    found = {}
-    for i, key in enumerate(crews):
-        own = Errors(**_under(arrays, f"errors.{i}."))
-        if {name: (a.shape, a.dtype) for name, a in own._asdict().items()} != shapes or (own.total < 0).any():
-            raise ValueError("its errors of predictions do not match its questions")
-        found[key] = own
+    errors = [place.errors for place in places.values() if place.errors is not None]
+    same = all({name: (a.shape, a.dtype) for name, a in own._asdict().items()} == shapes for own in errors)
+    if not same or any((own.total < 0).any() for own in errors):
+        raise ValueError("its errors of predictions do not match its questions")
     if not all(a.shape == (n,) and a.dtype == np.int64 and (a >= 1).all() for a in scales):
         raise ValueError("its errors of predictions do not match its questions")
-    return found, scales
+    return scales
 
 
 def _column(value: Any, text: bool) -> Array:

@@ -53,6 +53,8 @@ class Place:
     """Traces of learners that several streams share, while another stream is learned from."""
     waiting: Waiting | None = None
     open: Open | None = None
+    errors: Errors | None = None
+    """With intervals: predictions whose answers are not known, and the latest errors of known ones."""
 
     @property
     def here(self) -> Any:
@@ -71,8 +73,6 @@ class State:
     """The learners of each stream; those that all streams share have the key None."""
     places: dict[Any, Place]
     scales: Scales
-    errors: dict[Any, Errors]
-    """Latest errors of the predictions of each crew, for intervals."""
     rows: int = 0
     stream: Any = None
     loaded: Any = None
@@ -114,7 +114,7 @@ class Chunk:
     """The learners, including those of streams that begin here."""
     errors: dict[Any, Errors] = field(default_factory=dict)
     open: dict[Any, Open] = field(default_factory=dict)
-    """Copies that learning changes: errors and open predictions; none when the chunk is replayed."""
+    """By stream, copies that learning changes: errors and open predictions; none when the chunk is replayed."""
     made: dict[int, Floats] = field(default_factory=dict)
     """Predictions at rows, by number, for the errors of windows."""
 
@@ -132,6 +132,8 @@ class Chunk:
             if only is not None and run.crew not in only:
                 continue
             crew = self.crews[run.crew]
+            if run.stream in self.open and run.stream not in self.errors:
+                self.errors[run.stream] = self._first_errors(state, current)
             if self.shared and run.stream != current:
                 episodes[current] = crew.episodes()
                 crew.resume(episodes.get(run.stream, {}))
@@ -145,6 +147,11 @@ class Chunk:
                 lost += self._teach(state, key, self.crews[key], taught, np.inf)
         return lost, episodes
 
+    def _first_errors(self, state: State, last: Any) -> Errors:
+        """The errors that a new stream starts with: those of the `last` one, if streams share learners."""
+        before = self.errors.get(last) or (state.places[last].errors if last in state.places else None)
+        return before.copied() if before is not None and self.shared else Errors.none(state.scales.steps.size)
+
     def kept(self) -> None:
         """Release what is not needed to learn the chunk again, and copy what the next chunk overwrites."""
         self.errors, self.open, self.made = {}, {}, {}
@@ -156,7 +163,7 @@ class Chunk:
     ) -> list[Loss]:  # fmt: skip
         """Learn, and keep the predictions before each update."""
         X, s, lost, windows = self.X, self.steps, [], run.crew in self.lessons
-        errors, open_, begin = self.errors.get(run.crew), self.open.get(run.stream), 0
+        errors, open_, begin = self.errors.get(run.stream), self.open.get(run.stream), 0
         most = min(TOGETHER, max(LEAST_TOGETHER, run.some.size // CALLS))
         while begin < run.some.size:
             some = run.some[begin : begin + most]
@@ -184,14 +191,15 @@ class Chunk:
                 lost += [(to, q) for q in crew.advance(X, part)]
             if windows:
                 self.made[int(self.number[at])] = v[0, 0]
-                lost += self._teach(state, run.crew, crew, taught, self.number[to])
+                lost += self._teach(state, run.crew, crew, taught, self.number[to], errors)
         return lost
 
     def _teach(
-        self, state: State, key: Any, crew: Crew, taught: dict[Any, list[int]], upto: float
+        self, state: State, key: Any, crew: Crew, taught: dict[Any, list[int]], upto: float,
+        errors: Errors | None = None,
     ) -> list[Loss]:  # fmt: skip
-        """Learn the answers that arrived up to row number `upto`."""
-        lost, errors, begins = [], self.errors.get(key), taught[key]
+        """Learn the answers that arrived up to row number `upto`; `errors` are those of their stream."""
+        lost, begins = [], taught[key]
         for k, (q, given) in enumerate(self.lessons[key]):
             begin = begins[k]
             end = int(np.searchsorted(given.arrival, upto, side="right")) if upto < np.inf else given.answer.size

@@ -78,7 +78,7 @@ class Recorder:
                 for t in run.some.tolist():
                     stream[t] = run.stream
         shape = (n, len(self.horde.questions))
-        limits = np.full((*shape, 2), np.nan) if chunk.errors else None
+        limits = np.full((*shape, 2), np.nan) if chunk.open else None
         X = chunk.X[s.at]
         s.at, s.to = chunk.number[s.at], chunk.number[s.to]
         self.pages.append(_ChunkRecord(s.at, stream, s, X, np.full(shape, np.nan), np.full(shape, np.nan), limits))

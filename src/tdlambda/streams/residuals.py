@@ -4,10 +4,11 @@ At each step, the return of a prediction made H steps ago becomes known up to a 
 
     e = r_1 + γ_1 (r_2 + γ_2 ( … + γ_H v(s_H))) - v(s_0)
 
-The interval at a row is its prediction plus quantiles of the latest such errors, times a factor e^f that follows its
-own coverage: f rises by RATE LEVEL if an error falls outside the interval that was given H steps ago, and falls by
-RATE (1 - LEVEL) otherwise (adaptive conformal inference: Gibbs & Candès 2021). It assumes nothing about the features or
-the distribution, works for every learner and for windows, and follows the present: an error leaves after KEPT horizons.
+The interval at a row is its prediction plus quantiles of the latest such errors, with their distances from the median
+times a factor e^f that follows its own coverage: f rises by RATE LEVEL if an error falls outside the interval that was
+given H steps ago, and falls by RATE (1 - LEVEL) otherwise (adaptive conformal inference: Gibbs & Candès 2021). It
+assumes nothing about the features or the distribution, works for every learner and for windows, and follows the
+present: an error leaves after KEPT horizons.
 """
 
 from __future__ import annotations
@@ -127,7 +128,8 @@ def quantiles(errors: Any, q: int, level: float) -> tuple[float, float]:
     low = ordered[k] + rest * (ordered[k + 1] - ordered[k])
     high = ordered[n - 1 - k] + rest * (ordered[n - 2 - k] - ordered[n - 1 - k])
     wider = (1.0 + math.sqrt(2.0 * PER_HORIZON / total)) * math.exp(errors.factor[q])
-    return low * wider, high * wider
+    middle = 0.5 * (ordered[n // 2] + ordered[(n - 1) // 2])  # not 0: errors of one sign would move away from it
+    return middle + wider * (low - middle), middle + wider * (high - middle)
 
 
 @part

@@ -21,7 +21,7 @@ CUT, WARM = 4.0, 8.0
 """Errors larger than CUT root mean squares of the best predictor's count as that much, after WARM errors."""
 RETURN, SUM, MEAN, MAX = range(4)
 """What is predicted: a discounted sum; or the sum, mean or maximum of a window of H steps."""
-FORGET, SHORTEST = 0.5, 100.0
+FORGET, SHORTEST = 0.5, 30.0
 """Errors are averaged over this fraction of the steps so far, and over at least so many steps."""
 OVERLAP = 2.0
 """Returns within so many horizons count as one."""

@@ -25,7 +25,7 @@ from tdlambda.streams.front import Alarm, Front
 from tdlambda.streams.journal import Chunk, Loss, Place, Run, State
 from tdlambda.streams.question import Question, is_number
 from tdlambda.streams.reading import batches
-from tdlambda.streams.residuals import Errors, Open, Scales
+from tdlambda.streams.residuals import Open, Scales
 from tdlambda.streams.windows import Lessons, Waiting, Windows, require_time, typical
 
 ALARMS = 1000
@@ -152,8 +152,7 @@ class Taker:
             front.refuse_empty(batch)
         scales = Scales.of(list(self.questions.values()), lengths)
         crews = {None: self._new_crew(front, every)} if self.share or following.by is None else {}
-        errors = {key: Errors.none(len(self.questions)) for key in crews}
-        return State(front, following, schema, crews, {}, scales, errors, rows=batch.first)
+        return State(front, following, schema, crews, {}, scales, rows=batch.first)
 
     def _new_crew(self, front: Front, every: float | None) -> Crew:
         fleet = self.following.by is not None and self.share
@@ -248,19 +247,21 @@ class Taker:
             {key: place.episodes for key, place in zip(touched, old, strict=False)}, new,
         )  # fmt: skip
         if self.intervals:
-            chunk.errors = {key: (state.errors.get(key) or Errors.none(len(self.questions))).copied() for key in crews}
             none = Open.none(state.scales)
+            known = zip(touched, old, strict=False)
+            chunk.errors = {key: place.errors.copied() for key, place in known if place.errors is not None}
             opened = [place.open or none for place in old] + [none for _ in touched[k:]]
             chunk.open = {key: one.copied() for key, one in zip(touched, opened, strict=True)}
 
         def finish(lost: list[Loss], episodes: dict[Any, dict[int, Any]]) -> State:
             names = list(self.questions)
-            said = [*alarms, *(Alarm(int(number[i]), names[q], "diverged") for i, q in lost)]
+            said = [replace(alarm, stream=links.keys[alarm.row - batch.first]) for alarm in alarms]
+            said += [Alarm(int(number[i]), names[q], "diverged") for i, q in lost]
             places = self._places(state, links, batch, memory, X, episodes, chunk, waiting)
             quality = state.quality.after(batch, *links.counts, far)
             return State(
                 front, state.following, schema, {**state.crews, **new}, places, state.scales,
-                {**state.errors, **chunk.errors}, batch.first + n, links.keys[-1],
+                batch.first + n, links.keys[-1],
                 chunk.runs[-1].stream if chunk.runs else state.loaded,
                 (*state.alarms, *said)[-ALARMS:] if said else state.alarms, state.alarm_count + len(said), quality,
             )  # fmt: skip
@@ -316,6 +317,7 @@ class Taker:
             places[key] = Place(
                 memory[index[key]], batch.part(i, i + 1), X[i : i + 1], False, bool(links.fresh[i]),
                 episodes.get(key, {}), _made(waiting.get(key), chunk.made, self.windows.where), chunk.open.get(key),
+                chunk.errors.get(key),
             )  # fmt: skip
         if self.share and len(places) > STREAMS:
             for key in list(places)[: len(places) - STREAMS]:
