@@ -6,10 +6,10 @@ A cell is the mean undiscounted return of the episodes that end in the last fift
 errors over seeds; then the mean return in each tenth. γ = 0.99. The actor-critic is `td.ActorCritic.for_env(env,
 td.Network(…))`, stream AC(λ) with λ = 0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01
 over the first fifth; "λ-greedy critic" is the actor-critic with `lam="greedy"` for the critic, which does not run in
-compiled worlds. CartPole and Acrobot run in those, the others step by step. Networks have 64 × 64 units; runs of 2·10⁶
-steps are the published protocol, with 128 × 128 units and biases that begin at 0. An environment that is not installed
-is named with the command that installs it. Each run is added to the file of `--out`, a line of JSON; runs that are
-there already are not made again.
+compiled worlds; "actor-critic, dense" has `sparsity=0.0`. CartPole and Acrobot run in compiled worlds, the others step
+by step. Networks have 64 × 64 units, in runs of 2·10⁶ steps 128 × 128. An environment that is not installed is named
+with the command that installs it. Each run is added to the file of `--out`, a line of JSON; runs that are there already
+are not made again.
 """
 
 import argparse
@@ -32,10 +32,12 @@ COMPILED = ("CartPole-v1", "Acrobot-v1")
 
 def agents(env: Any, hidden: tuple[int, ...], steps: int, seed: int) -> dict[str, Any]:
     """The agents that fit the actions of an environment."""
-    network = td.Network(env.observation_space.shape[0], hidden, seed, random_biases=steps <= 10**6)
+    network = td.Network(env.observation_space.shape[0], hidden, seed)
     found: dict[str, Any] = {"actor-critic": td.ActorCritic.for_env(env, network)}
+    dense = td.Network(network.inputs, hidden, seed, sparsity=0.0)
+    found["actor-critic, dense"] = td.ActorCritic.for_env(env, dense)
     plain = found["actor-critic"]
-    tuned = td.TD(network, plain.critic.alpha, "greedy")
+    tuned = td.TD(plain.critic.features, plain.critic.alpha, "greedy")
     own = {"lam": 0.8, "weighting": plain.weighting, "entropy": plain.entropy}
     found["λ-greedy critic"] = td.ActorCritic(tuned, plain.policy, plain.eta, **own)
     if isinstance(env.action_space, gym.spaces.Discrete):

@@ -31,8 +31,9 @@ LEARNERS: dict[str, Any] = {
     "ObGD()": network(td.steps.ObGD()),
     "ObGD(), not averaged": network(td.steps.ObGD(), averaged=False),
     **{f"IntentionalRMS(0.3), λ = {lam}": network(td.steps.IntentionalRMS(0.3), lam) for lam in LAMBDAS},
-    "IntentionalRMS(0.3), λ = 1.0, no sparsity": network(td.steps.IntentionalRMS(0.3), 1.0, sparsity=0.0),
-    "IntentionalRMS(0.1), λ = 1.0, no sparsity": network(td.steps.IntentionalRMS(0.1), 1.0, sparsity=0.0),
+    "IntentionalRMS(0.3), sparse": network(td.steps.IntentionalRMS(0.3), sparsity=0.9),
+    "ObGD(), sparse": network(td.steps.ObGD(), sparsity=0.9),
+    "IntentionalRMS(0.1), λ = 1.0": network(td.steps.IntentionalRMS(0.1), 1.0),
     "IntentionalRMS(0.3), λ = 1.0, 128 × 128": network(td.steps.IntentionalRMS(0.3), 1.0, hidden=(128, 128)),
     "AutoTD(Dense)": lambda d, _: td.AutoTD(td.features.Dense(d)),
     "AutoTD(Network)": lambda d, seed: td.AutoTD(td.Network(d, seed=seed)),
@@ -54,6 +55,7 @@ def errors(task: str, make: Any, steps: int, seed: int) -> list[float]:
 def main() -> None:
     about = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     about.add_argument("--seeds", type=int, default=8)
+    about.add_argument("--first", type=int, default=0, help="the first seed")
     about.add_argument("--steps", type=int, default=100_000)
     about.add_argument("--only", nargs="*", default=list(LEARNERS), help="names of learners")
     about.add_argument("--tasks", nargs="*", default=list(TASKS))
@@ -62,7 +64,8 @@ def main() -> None:
     for name in given.only:
         cells = []
         for task in given.tasks:
-            found = np.array([errors(task, LEARNERS[name], given.steps, seed) for seed in range(given.seeds)])
+            seeds = range(given.first, given.first + given.seeds)
+            found = np.array([errors(task, LEARNERS[name], given.steps, seed) for seed in seeds])
             cells.append(" / ".join(f"{x:.3f}" for x in found.mean(axis=0)) + f" ({found[:, -1].max():.3f})")
         print(f"| {name} | {' | '.join(cells)} |")
         sys.stdout.flush()

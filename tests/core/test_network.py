@@ -124,7 +124,7 @@ def test_compiled_as_declared() -> None:
 @pytest.mark.parametrize("rule", [td.rules.Meta(kappa=0.3), td.rules.Meta.thesis(0.1), td.rules.Greedy(), ByError()])
 def test_rules_on_the_last_hidden_layer(rule: Any) -> None:
     """λ' from estimates that are linear in h(x) and a constant, and from the network's own V; then TD(λ) with it."""
-    network, alpha = td.Network(3, **SMALL), 0.02
+    network, alpha = td.Network(3, **SMALL, sparsity=0.9), 0.02
     v, w, seen = td.TD(network, alpha, rule), network.initial(), Normaliser(network)
     # weights, trace, its decay
     rows: dict[str, list[Any]] = {k: [np.zeros(5), 0.0, 0.0] for k in rule.estimates if k != "V"}
@@ -247,14 +247,14 @@ def test_refused() -> None:
 
 def test_initial_parameters() -> None:
     for inputs in (1, 2, 30):
-        (first, _), *_ = td.TD(td.Network(inputs, (50, 20)), 0.1).layers
-        assert ((first != 0).sum(axis=0) == max(1, inputs - int(np.ceil(0.9 * inputs)))).all()
-        (_, begun), (_, later), _ = td.TD(td.Network(inputs, (50, 20), random_biases=True), 0.1).layers
+        (first, begun), (_, later), _ = td.TD(td.Network(inputs, (50, 20)), 0.1).layers
+        assert (first != 0).all()
         assert 0 < abs(begun).min() < abs(begun).max() < 1 / np.sqrt(inputs)
         assert not later.any()
-        published = td.Network(inputs, (50, 20), random_biases=False)
-        assert not any(biases.any() for _, biases in td.TD(published, 0.1).layers)
-        np.testing.assert_array_equal(td.TD(published, 0.1).layers[0][0], first)
+        for network in (td.Network(inputs, (50, 20), sparsity=0.9), td.Network(inputs, (50, 20)).with_outputs(1)):
+            layers = td.TD(network, 0.1).layers
+            assert ((layers[0][0] != 0).sum(axis=0) == max(1, inputs - int(np.ceil(0.9 * inputs)))).all()
+            assert not any(biases.any() for _, biases in layers)
     a, b = (td.Network(3, seed=seed).initial() for seed in (0, 1))
     assert not np.array_equal(a, b)
     assert repr(td.Network(3, (8,), seed=2)) == "Network(inputs=3, hidden=[8], seed=2)"

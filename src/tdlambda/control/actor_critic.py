@@ -182,7 +182,7 @@ class ActorCritic(SavedAgent):
         array([-2.])
         """
         if isinstance(critic, Network):
-            critic = TD(critic, ObGD(kappa=2.0), 0.8)
+            critic = TD(critic.with_outputs(1), ObGD(kappa=2.0), 0.8)
         if isinstance(critic.features if isinstance(critic, Learner) else critic, Network):
             eta = ObGD(kappa=3.0) if eta is None else eta
             options = {"weighting": "plain", "entropy": 0.01, **options}

@@ -21,6 +21,9 @@ from tdlambda.features.encoder import EncoderKernel
 from tdlambda.features.real import entry_name, first_not_finite, real_vector, real_vectors
 from tdlambda.showing import call, says_arguments
 
+SPARSITY = 0.9
+"""Fraction of initial weights that are 0 in agents (Elsayed, Vasan & Mahmood 2024)."""
+
 
 class NetworkForm(NamedTuple):
     """The properties of a network that determine the generated code."""
@@ -81,10 +84,9 @@ class Network:
     layer_norm
         Whether each hidden layer is normalised to mean 0 and deviation 1, without parameters of its own.
     sparsity
-        Fraction of a unit's initial weights that are 0, in [0, 1); each unit keeps at least one.
-    random_biases
-        Whether the biases of the first layer begin at random, rather than at 0. With LayerNorm and biases of 0, the
-        first activations would depend on the direction of the inputs only, and not on their size.
+        Fraction of a unit's initial weights that are 0, in [0, 1); each unit keeps at least one. With 0, the biases of
+        the first layer begin at random, so that activations after LayerNorm depend on the size of the inputs. None is 0
+        for predictions, and 0.9 in agents, as published.
     normalize_inputs, scale_rewards
         Whether inputs are standardised, and whether rewards are scaled.
     averaged
@@ -119,8 +121,7 @@ class Network:
         *,
         activation: Literal["leaky_relu", "tanh"] = "leaky_relu",
         layer_norm: bool = True,
-        sparsity: float = 0.9,
-        random_biases: bool = True,
+        sparsity: float | None = None,
         normalize_inputs: bool = True,
         scale_rewards: bool = True,
         averaged: bool = True,
@@ -134,10 +135,9 @@ class Network:
         self.seed = whole_number("seed", seed, least=0)
         self.activation = choice(activation, "activation", "leaky_relu", "tanh")
         self.layer_norm = flag(layer_norm, "layer_norm")
-        self.sparsity = fraction(sparsity, "sparsity")
+        self.sparsity = None if sparsity is None else fraction(sparsity, "sparsity")
         if self.sparsity == 1:
             raise ValueError("sparsity must be below 1; got 1")
-        self.random_biases = flag(random_biases, "random_biases")
         self.normalize_inputs = flag(normalize_inputs, "normalize_inputs")
         self.scale_rewards = flag(scale_rewards, "scale_rewards")
         self.averaged = flag(averaged, "averaged")
@@ -169,6 +169,7 @@ class Network:
         """
         other = copy(self)
         other.outputs, other.part = outputs, part
+        other.sparsity = SPARSITY if self.sparsity is None else self.sparsity
         return other
 
     def form(self) -> NetworkForm:
@@ -185,7 +186,7 @@ class Network:
         )
 
     def initial(self, question: int = 0) -> Floats:
-        """Initial parameters: uniform within ±1/√n of a unit's n inputs, or 0, as most weights and later biases are.
+        """Initial parameters: uniform within ±1/√n of a unit's n inputs, or 0: see `sparsity`.
 
         Questions on one network have different weights in the last layer; `question` is the index of one.
         """
@@ -197,10 +198,10 @@ class Network:
             if question and k == len(self.hidden):
                 rng = np.random.default_rng([self.seed, self.part, question])
             weights[:] = rng.uniform(-1, 1, weights.shape) / math.sqrt(n)
-            zeros = min(math.ceil(self.sparsity * n), n - 1)
+            zeros = min(math.ceil((self.sparsity or 0.0) * n), n - 1)
             for unit in weights.T:
                 unit[rng.permutation(n)[:zeros]] = 0.0
-            if self.random_biases and k == 0:
+            if k == 0 and not self.sparsity:
                 biases[:] = apart.uniform(-1, 1, biases.shape) / math.sqrt(n)
         return parameters
 
@@ -231,7 +232,7 @@ class Network:
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments as plain data."""
-        names = "seed activation layer_norm sparsity random_biases normalize_inputs scale_rewards averaged dtype"
+        names = "seed activation layer_norm sparsity normalize_inputs scale_rewards averaged dtype"
         return {"inputs": self.inputs, "hidden": list(self.hidden)} | {n: getattr(self, n) for n in names.split()}
 
     def __eq__(self, other: object) -> bool:
