@@ -131,11 +131,9 @@ def digest(horde: td.Horde) -> str:
     arrays = [*state.front.arrays().values()]
     for key, place in state.places.items():
         parts += [key, place.fresh, place.begun, *((n, c.tolist()) for n, c in place.last.columns.items())]
-        arrays += [place.obs, place.memory, *(place.waiting or ()), *(place.open or ())]
+        arrays += [place.obs, place.memory, *(place.waiting or ()), *(place.open or ()), *(place.errors or ())]
     for crew in state.crews.values():
         arrays += [crew.asleep, *(array for q in range(crew.n) for array in crew.learner(q)._state().values())]
-    for errors in state.errors.values():
-        arrays += [*errors]
     found.update(repr(parts).encode())
     for array in arrays:
         found.update(np.ascontiguousarray(array).tobytes())

@@ -160,7 +160,7 @@ class AutoTD(BatchLearner):
         self._is_one_hot, self._is_dense = type(self.features) is OneHot, type(self.features) in (Dense, Leading)
         self._length = getattr(self.features, "dimensions", active)
         swift = self._is_dense and all(type(e) is AutoTD and e._is_dense and e._swift for e in self.experts)
-        self._swift = swift or not self.experts
+        self._swift: bool = swift or not self.experts
         self._own = [np.zeros((1, 2, len(e.experts) + 1)) for e in self.experts] if swift else []  # type: ignore[attr-defined]
         self._before, self._recorded = (np.zeros((1, 2, len(self.experts) + more)) for more in (0, 1))
         kernel = None if isinstance(self.features, OneHot | Dense) else self.features.kernel

@@ -225,7 +225,7 @@ class Bank:
     @property
     def knows_observations(self) -> bool:
         """Whether each distinct observation has a feature of its own."""
-        return self.shared and self.memory.observations.count[0] <= OBSERVATIONS
+        return self.shared and self.memory.observations.total[0] <= OBSERVATIONS
 
     @property
     def scope(self) -> str:
@@ -266,7 +266,7 @@ class Bank:
         elif self.systems:
             np.add.at(X, (np.arange(len(value))[:, None], index), value)
         if self.knows_observations:
-            count = int(o.count[0])
+            count = int(o.total[0])
             known = [observations.find(o, *row) for row in zip(index, value, strict=True)]
             own = np.zeros((len(value), min(count + 1, OBSERVATIONS)))
             own[np.arange(len(value)), [k if k >= 0 else own.shape[1] - 1 for k in known]] = 1.0
@@ -379,7 +379,7 @@ class Bank:
         s, weight = new["mixture.number"].view(NUMBERS)[0], new["mixture.weight"]
         steps = seen if not self.vectors or seen >= HELD else 0
         size, recent, filled = 0 if self.vectors else self.size, new["mixture.recent"], new["systems.filled"]
-        n, known = new["systems.size"], new["observations.count"][0]
+        sizes, known = new["systems.size"], int(new["observations.total"][0])
         if not (
             s["steps"] == steps
             and (weight >= 0).all()
@@ -393,7 +393,7 @@ class Bank:
             and 0 <= filled.min() <= filled.max() == filled[0] < max(1, self.memory.systems.block.shape[1])
             and (new["systems.weight"] > 0).all()
             and 0 <= known <= 1 + OBSERVATIONS
-            and ((n >= 0) & (n <= self.memory.systems.stride)).all()
+            and ((sizes >= 0) & (sizes <= self.memory.systems.stride)).all()
         ):
             raise ValueError("state does not fit this learner: its counts, weights or discounts are not consistent")
         if self.vectors:

@@ -278,7 +278,7 @@ class Stacking(Learner):
         obs, reward, next_obs, gamma, rho, terminated, truncated
             Columns of consecutive transitions, or `Transitions`: see `update_many`.
         """
-        given = (obs, reward, next_obs, gamma, rho, terminated, truncated)
+        given: tuple[Any, ...] = (obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not all(isinstance(column, np.ndarray) for column in given):
             c = columns(*given)
             given = (c.obs, c.reward, c.next_obs, c.gamma, c.rho, c.terminated, c.truncated)

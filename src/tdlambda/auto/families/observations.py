@@ -23,7 +23,7 @@ class Observations(NamedTuple):
 
     key: Floats
     """A number for each [OBSERVATIONS]: see `fingerprint`."""
-    count: Ints
+    total: Ints
     """How many they are; more than OBSERVATIONS if these experts have left [1]."""
     x: Ints
     """Indices of the features at s and s', and of the observation's own [2, active + 1]."""
@@ -42,9 +42,9 @@ def fingerprint(x: Ints, xv: Floats) -> float:
 
 def find(o: Observations, x: Ints, xv: Floats) -> int:
     """The number of an observation; -1 if it is not known."""
-    if 0 < o.count[0] <= o.key.size:
+    if 0 < o.total[0] <= o.key.size:
         key = fingerprint(x, xv)
-        for i in range(o.count[0]):
+        for i in range(o.total[0]):
             if o.key[i] == key:
                 return i
     return -1
@@ -53,14 +53,14 @@ def find(o: Observations, x: Ints, xv: Floats) -> int:
 def enter(o: Observations, q: Systems, m: Mixture, row: int, x: Ints, xv: Floats, n: int) -> int:
     """Write the features of an observation and its own to a row; return its number, or -1 if they are too many."""
     found = find(o, x, xv)
-    if found < 0 and o.count[0] <= o.key.size:
-        if o.count[0] < o.key.size:
-            found = o.count[0]
+    if found < 0 and o.total[0] <= o.key.size:
+        if o.total[0] < o.key.size:
+            found = o.total[0]
             o.key[found] = fingerprint(x, xv)
-        o.count[0] += 1
+        o.total[0] += 1
         for s in range(q.size.size):
             if q.stride[s] > n:
-                q.size[s] = n + o.count[0] if found >= 0 else 0
+                q.size[s] = n + o.total[0] if found >= 0 else 0
         if found < 0:
             give_up(q, m, n)
     for j in range(x.size):
@@ -76,7 +76,7 @@ def enter_both(
     at, at_next = enter(o, q, m, 0, x, xv, n), -1
     if gamma > 0.0:
         at_next = enter(o, q, m, 1, y, yv, n)
-    if o.count[0] > o.key.size:
+    if o.total[0] > o.key.size:
         at, o.xv[0, x.size] = -1, 0.0
     return at, at_next
 
