@@ -47,26 +47,9 @@ class Changes(NamedTuple):
     """[COUNTERS]"""
 
 
-def note(
-    c: Changes, state: int, x: Ints, xv: Floats, y: Ints, yv: Floats, own: Floats, own_next: Floats, reward: float,
-    gamma: float, rho: float, ended: int, delta: float,
-) -> None:  # fmt: skip
-    """Keep a transition from a state, with its TD error ρδ."""
-    slot, n, k = c.counts[NOTED] % ROOM, x.size, own.size
-    row, index = c.past[slot], c.rows[slot]
-    row[PAST_REWARD], row[PAST_GAMMA], row[PAST_RHO], row[PAST_ENDED], row[PAST_DELTA] = (
-        reward,
-        gamma,
-        rho,
-        ended,
-        delta,
-    )
-    index[0] = state
-    for j in range(n):
-        index[1 + j], index[1 + n + j] = x[j], y[j]
-        row[PAST_MORE + j], row[PAST_MORE + n + j] = xv[j], yv[j]
-    for i in range(k):
-        row[PAST_MORE + 2 * n + i], row[PAST_MORE + 2 * n + k + i] = own[i], own_next[i]
+def note(c: Changes, row: Floats, state: int, delta: float) -> None:
+    """Note the TD error ρδ of a transition."""
+    row[PAST_DELTA] = delta
     c.before[0, state] += delta * delta
     c.before[1, state] += 1.0
     c.counts[NOTED] += 1

@@ -240,13 +240,8 @@ def advance(
         learn_linear(m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated)
     note_spread(m.systems, X, XV, Y, YV, reward, gamma, rho)
     if not VECTORS and m.changes.rows.shape[0] > 0 and (not SHARED or at >= 0):
-        k = widest(m.systems) if SHARED else 0
-        delta = reward - value(m.systems, k, X, XV)
-        if gamma > 0.0:
-            delta += gamma * value(m.systems, k, Y, YV)
-        ended = (1 if terminated else 0) + (2 if truncated else 0)
-        known = at if SHARED else x[0]
-        note(m.changes, known, x, xv, y, yv, own, own_next, reward, gamma_next, rho, ended, rho * delta)
+        known, ended = at if SHARED else x[0], 1 if terminated else 2 if truncated else 0
+        keep(m, known, x, xv, y, yv, own, own_next, reward, gamma_next, rho, ended)
     learn_systems(m.systems, 0, X, XV, Y, YV, reward, gamma, rho, evidence)
     learn_means(m.means, reward, gamma, rho)
     if gamma == 0.0:
@@ -265,6 +260,29 @@ def advance(
     solve_due(m.systems, t, m.means.rows[RETURN, 0])
     if is_due(mixture) or t % EVERY == 0.0:
         update_weights(m)
+
+
+def keep(
+    m: Any, state: int, x: Ints, xv: Floats, y: Ints, yv: Floats, own: Floats, own_next: Floats, reward: float,
+    gamma: float, rho: float, ended: int,
+) -> None:  # fmt: skip
+    """Keep a transition from a state, and the TD error of LSTD(0) with the smallest ridge."""
+    c, q, o = m.changes, m.systems, m.observations
+    k = widest(q) if SHARED else 0
+    V = value(q, k, o.x[0], o.xv[0]) if SHARED else value(q, k, x, xv)
+    delta = reward - V
+    if gamma > 0.0 and ended != 1:
+        delta += gamma * (value(q, k, o.x[1], o.xv[1]) if SHARED else value(q, k, y, yv))
+    slot, n, more = c.counts[NOTED] % ROOM, x.size, PAST_MORE + 2 * x.size
+    row, index = c.past[slot], c.rows[slot]
+    row[PAST_REWARD], row[PAST_GAMMA], row[PAST_RHO], row[PAST_ENDED] = reward, gamma, rho, ended
+    index[0] = state
+    for j in range(n):
+        index[1 + j], index[1 + n + j] = x[j], y[j]
+        row[PAST_MORE + j], row[PAST_MORE + n + j] = xv[j], yv[j]
+    for i in range(own.size):
+        row[more + i], row[more + own.size + i] = own[i], own_next[i]
+    note(c, row, state, rho * delta)
 
 
 def update_weights(m: Any) -> None:
