@@ -58,7 +58,8 @@ def test_auto_lambda_mixes_networks_alone(tmp_path: Path) -> None:
 @pytest.mark.interpreted
 def test_equal_rewards_do_not_fix_the_value_of_networks() -> None:
     """The value would be 1/(1 - γ) = 100 if no episode ended; networks begin near 0, and rightly if one does."""
-    v, X = td.TD(td.Network(2, (4,)), td.steps.ObGD(), "auto"), np.random.default_rng(3).normal(size=(61, 2))
+    v: Any = td.TD(td.Network(2, (4,)), td.steps.ObGD(), "auto")
+    X = np.random.default_rng(3).normal(size=(61, 2))
     v.update_many(X[:-1], np.ones(60), X[1:], 0.99)
     each = [e.predict_many(X) for e in v.experts]
     assert (v.predict_many(X) >= np.min(each, axis=0)).all()
