@@ -21,7 +21,7 @@ run: $(READY)            ## write out/report.html: a reproduced table, AutoTD, a
 
 test:                    ## everything CI runs
 	@$(MAKE) --no-print-directory -j 2 browser lint interpreted types warm
-	$(PYTEST)
+	$(PYTEST) -n 3  # on two cores: many tests wait, for a browser or for other processes
 
 lint: $(READY)
 	$(BIN)/ruff check .

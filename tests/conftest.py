@@ -21,7 +21,7 @@ settings.load_profile("same")
 def pytest_configure(config: pytest.Config) -> None:
     """Let `make test` draw no constants of the source: they vary with what is imported, and reading them takes 12 s."""
     if not config.getoption("--hypothesis-profile"):
-        providers.is_local_module_file = lambda _: False  # type: ignore[attr-defined, unused-ignore]
+        providers.is_local_module_file = lambda _: False  # type: ignore[assignment, attr-defined, unused-ignore]
 
 
 # A job in the background is deaf to Ctrl-C, and so are its children: tests that press it would wait for ever.
