@@ -76,11 +76,6 @@ class Fourier(BoxEncoder):
         self._fill(points, points.reshape(-1), values.reshape(-1))
         return np.tile(self._indices, (values.shape[0], 1)), values
 
-    @property
-    def kernel(self) -> EncoderKernel | None:
-        """The compiled form of `encode`."""
-        return self._kernel
-
     def _fill(self, points: Values, flat: Values, values: Values) -> None:
         wrong = _fill_cosines(flat, self._kernel.numbers, self._dimensions, self.size, values)
         if wrong >= 0:
