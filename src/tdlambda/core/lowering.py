@@ -55,7 +55,7 @@ class _Lowering:
         return ir.Step(
             title=m.title, operations=tuple(operations), estimates=tuple(m.estimates),
             rows=tuple(ir.Row(k, r) for k in m.estimates for r in a.row_names()),
-            rule_rows=tuple(ir.Row("", r) for r in m.own_rows), rule_rows_over_x=m.over_x,
+            rule_rows=tuple(ir.Row("", r) for r in m.rule_rows), rule_rows_over_x=m.over_x,
             starts={ir.Row(k, r): float(v) for k in m.estimates for r, v in a.starts.items()},
             weights=tuple(words(a.weight_rows)), traces=tuple(words(a.trace_rows)),
             parameters=tuple(m.constant_numbers), algorithm_parameters=tuple(words(a.parameters)),
@@ -158,10 +158,10 @@ class _Lowering:
             self.known |= {name: ir.Local(name) for name in phase.results}
             return op
         where = phase.where.removeprefix("after ")
-        at: dict[str, ir.Entry | ir.Here] = {r: ir.Entry(ir.Row("", r)) for r in m.own_rows} | {"x": ir.Here(where)}
+        at: dict[str, ir.Entry | ir.Here] = {r: ir.Entry(ir.Row("", r)) for r in m.rule_rows} | {"x": ir.Here(where)}
         at |= {f"{k}_w": ir.Entry(ir.Row(k, self.first)) for k in m.estimates}
-        rows = {n: ir.Row("", n) for n in phase.results if n in m.own_rows}
-        sums = {n: n for n in phase.results if n not in m.own_rows}
+        rows = {n: ir.Row("", n) for n in phase.results if n in m.rule_rows}
+        sums = {n: n for n in phase.results if n not in m.rule_rows}
         closes, count = None, f"{phase.name}_count"
         if phase.where == "all":
             closes, count = ir.Function("rule_closes", rule.closes, tuple(arguments(rule.closes)), ()), ""
@@ -262,7 +262,7 @@ class _Lowering:
         ops += [ir.Keep("", keep, ir.Local(keep)) for keep in (*rule.keeps, *rule.holds)]
         late = {n for p in m.phases if p.where in LATE for n in p.results}
         numbers = [n for n in dict.fromkeys([*m.results, *rule.keeps]) if n != "ready" and n not in late]
-        rows = tuple(ir.Row("", r) for r in m.own_rows) if not m.over_x else ()
+        rows = tuple(ir.Row("", r) for r in m.rule_rows) if not m.over_x else ()
         return [*ops, ir.Finite(tuple(numbers), rows)]
 
     def mixture(self) -> list[ir.Operation]:

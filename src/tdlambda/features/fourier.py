@@ -41,6 +41,8 @@ class Fourier(BoxEncoder):
     array([1. , 1. , 0.5])
     """
 
+    _kernel: EncoderKernel
+
     def __init__(self, low: ArrayLike, high: ArrayLike, order: SupportsIndex = 3, outside: Outside = "clip") -> None:
         super().__init__(low, high, outside)
         self.order = whole_number("order", order, least=0)

@@ -225,7 +225,7 @@ def _names(rule: Any) -> tuple[str, ...]:
 class _Recorded:
     """A learner that records V, λ and its estimates at some observations whenever it has made so many steps."""
 
-    def __init__(self, learner: Any, moments: Ints, observations: Sequence[Any]) -> None:
+    def __init__(self, learner: Any, moments: Ints, observations: Any) -> None:
         self.learner, self.observations, self.names = learner, observations, _names(getattr(learner, "rule", None))
         self.moments, self.due, self.done = moments, moments.tolist(), 0
         self.seen: list[tuple[Floats, Floats, Floats]] = []

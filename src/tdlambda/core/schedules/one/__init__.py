@@ -87,7 +87,7 @@ def generate(model: Model, sparse: bool, encode: Any = None) -> str:
 
 def memory(model: Model, sparse: bool) -> list[str]:
     """The arrays that entry points take besides state and rows; only those in use, as each costs 60 ns per call."""
-    return [*(["own_"] if model.own_rows else []), *(["live_"] if sparse else [])]
+    return [*(["own_"] if model.rule_rows else []), *(["live_"] if sparse else [])]
 
 
 def lasting(algorithm: Any) -> list[str]:
