@@ -402,12 +402,12 @@ MUTANTS: list[Mutant] = [
     ("core/names", "EVERYWHERE | IN_LANES | prefixed", "EVERYWHERE | prefixed"),
     #
     # ---- the operations of a step
-    ("core/lowering", "ops += self.loads()", "pass"),
+    ("core/lowering", "*self.loads(),", ""),
     ("core/lowering", "if pin is None else ir.Let(k, name, ir.Const(pin))", "if True else ir.Let(k, name, pin)"),
     ("core/lowering", 'values["lam_next"] = ir.Times(values["lam_next"], ir.Local("cut"))', "pass"),
     ("core/lowering", "values[size] = ir.Const(0.0)", "pass"),
-    ("core/lowering", "if p.where not in LATE]", "]"),
-    ("core/lowering", 'at = "x" if self.model.over_x else "z"', 'at = "z"'),
+    ("core/lowering", "if p.where not in LATE),", "),"),
+    ("core/lowering", '"x" if self.model.over_x else "z"', '"z"'),
     ("core/lowering", "k in square, corrected)", "k in square, False)"),
     ("core/lowering", 'ops.append(ir.Enliven("x\'"))', "pass"),
     ("core/lowering", "carried.get(n, ir.Local(", "{}.get(n, ir.Local("),
@@ -460,12 +460,12 @@ MUTANTS: list[Mutant] = [
     #
     # ---- functions of one feature, in both schedules
     ("core/schedules/one/one_rows", "value_ = xv_[j_] if alone_ else gathered(x_, xv_, j_, n_)", "value_ = xv_[j_]"),
-    ("core/schedules/one/one_rows", '"    if listed_[f_] < 2:"]', '"    if True:"]'),
-    ("core/schedules/one/one_rows", '"    if listed_[f_] & 2:", "        listed_[f_] -= 2"]', '"    if True:"]'),
+    ("core/schedules/one/one_rows", '"if listed_[f_] < 2:"', '"if True:"'),
+    ("core/schedules/one/one_rows", '"if listed_[f_] & 2:"', '"if True:"'),
     ("core/schedules/one/one_rows", 'lines += marks("y_", "n_next_", 4) if reads_next else []', "pass"),
     ("core/schedules/one/one_rows", '[f"{n}_ += {n}_one_" for n in op.sums]', '[f"{n}_ = {n}_one_" for n in op.sums]'),
-    ("core/schedules/one/one_rows", 'next_ = value_at(y_, yv_, n_next_, f_, j_)"]', 'pass"]'),
-    ("core/schedules/one/one_rows", '"        next_ = gathered(y_, yv_, j_, n_next_)"]', '"        next_ = yv_[j_]"]'),
+    ("core/schedules/one/one_rows", 'next_ = value_at(y_, yv_, n_next_, f_, j_)"', 'pass"'),
+    ("core/schedules/one/one_rows", '"next_ = gathered(y_, yv_, j_, n_next_)"', '"next_ = yv_[j_]"'),
     ("core/declare", "return words(cls.lasting_rows)", "return []"),
     ("core/schedules/lanes/features", '"    if listed_[f_] < 2:"', '"    if True:"'),
     ("core/schedules/lanes/features", 'f"{n}_sum_[lane_] += {n}"', 'f"{n}_sum_[lane_] = {n}"'),
