@@ -143,8 +143,8 @@ class _Lowering:
 
     def centering(self) -> list[ir.Operation]:
         """The reward minus its average, which the first estimate learns."""
-        k = self.model.learning[0]
-        return [ir.Center(k, ir.Local(f"{k}_{self.a.center}"))] if self.a.center else []
+        first = self.model.learning[:1] if self.a.center else []
+        return [ir.Center(k, ir.Local(f"{k}_{self.a.center}")) for k in first]
 
     def rule_inputs(self) -> list[ir.Operation]:
         """The inputs and dot products that the rule's functions have as arguments."""
