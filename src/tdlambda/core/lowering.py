@@ -76,7 +76,8 @@ class _Lowering:
             rule_parameters=tuple(words(rule.parameters)) if rule is not None else (),
             shared=tuple(words(rule.shared)) if rule is not None else (),
             slots=tuple(m.kept), held=dict(m.held), inputs=inputs,
-            given={k: tuple(map(self.value, what[:4])) for k, what in m.estimates.items()}, apart=tuple(m.given),
+            signals={k: tuple(map(self.value, what[:4])) for k, what in m.estimates.items()},
+            set_outside=tuple(m.set_outside),
         )  # fmt: skip
 
     def operations(self, inputs: tuple[str, ...]) -> list[ir.Operation]:
