@@ -100,16 +100,17 @@ def transition(
 
 
 def look_ahead(
-    learner: Any, a: Any, ahead: Any, y: Ints, yv: Floats, *, target: str, given: bool, on_policy: bool, known: bool
-) -> None:
+    learner: Any, a: Any, ahead: Any, y: Ints, yv: Floats,
+    *, target: str, on_policy: bool, policies_known: bool, values_known: bool,
+) -> None:  # fmt: skip
     """Write q(s', ·), π(·|s') and b(·|s') into `ahead`, as far as the target needs them.
 
-    If `given`, both policies are already there; if `known`, so are the values.
+    If `policies_known`, both policies are already there; if `values_known`, so are the values.
     """
     q, pi, b = ahead
-    if not known and (not given or target == "greedy" or target == "peng"):
+    if not values_known and (not policies_known or target == "greedy" or target == "peng"):
         values(learner[0], learner[1], y, yv, q)
-    if not given:
+    if not policies_known:
         aimed(a, q, pi)
         if not on_policy:
             behaved(a, q, b)

@@ -262,9 +262,9 @@ def _callable(function: Any) -> Any:
     """A function, from itself or from its source."""
     if callable(function):
         return function
-    room: dict[str, Any] = {}
-    exec(function, room)
-    return next(value for name, value in room.items() if name != "__builtins__")
+    namespace: dict[str, Any] = {}
+    exec(function, namespace)
+    return next(value for name, value in namespace.items() if name != "__builtins__")
 
 
 def _named(names: list[str], values: Any) -> dict[str, Any]:

@@ -76,7 +76,8 @@ class _Lowering:
             rule_parameters=tuple(words(rule.parameters)) if rule is not None else (),
             shared=tuple(words(rule.shared)) if rule is not None else (),
             slots=tuple(m.kept), held=dict(m.held), inputs=inputs,
-            given={k: tuple(map(self.value, what[:4])) for k, what in m.estimates.items()}, apart=tuple(m.given),
+            signals={k: tuple(map(self.value, what[:4])) for k, what in m.estimates.items()},
+            set_outside=tuple(m.set_outside),
         )  # fmt: skip
 
     def operations(self, inputs: tuple[str, ...]) -> list[ir.Operation]:
@@ -143,8 +144,8 @@ class _Lowering:
 
     def centering(self) -> list[ir.Operation]:
         """The reward minus its average, which the first estimate learns."""
-        k = self.model.learning[0]
-        return [ir.Center(k, ir.Local(f"{k}_{self.a.center}"))] if self.a.center else []
+        first = self.model.learning[:1] if self.a.center else []
+        return [ir.Center(k, ir.Local(f"{k}_{self.a.center}")) for k in first]
 
     def rule_inputs(self) -> list[ir.Operation]:
         """The inputs and dot products that the rule's functions have as arguments."""

@@ -119,7 +119,7 @@ class Model:
         return [f"{k}_{row}" for k in self.estimates for row in self.algorithm.row_names()]
 
     @cached_property
-    def given(self) -> list[str]:
+    def set_outside(self) -> list[str]:
         """Names of the rule's numbers that another module sets, because it learns their estimates."""
         dots = {} if self.rule is None else self.rule.dots
         return [name for name, what in dots.items() if what.split(".")[0] in self.apart]

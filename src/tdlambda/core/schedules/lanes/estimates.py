@@ -48,8 +48,8 @@ class Estimates(FeatureLoops):
         groups: dict[tuple[object, ...], list[int]] = {}
         for k, name in enumerate(step.estimates):
             if name in self.calls:
-                given, pins = step.given[name], tuple(op.value for op in step.all_of(ir.Let) if op.of == name)
-                sources = tuple((self.uniform(v), self.source(v)) for v in given)
+                signals, pins = step.signals[name], tuple(op.value for op in step.all_of(ir.Let) if op.of == name)
+                sources = tuple((self.uniform(v), self.source(v)) for v in signals)
                 key = (sources, pins, self.zeros_of(name), name in self.restarts)
                 groups.setdefault(key, []).append(k)
         if len(groups) > 1:
@@ -141,8 +141,8 @@ class Estimates(FeatureLoops):
 
     def take_inputs(self, loop: _LaneLoop, g: int, members: list[int]) -> None:
         """Let a loop take the reward, discount, ratio and λ' of a group's estimates."""
-        names, given = self.step.estimates, self.step.given
-        for j, (name, v) in enumerate(zip(INPUTS, given[names[members[0]]], strict=True)):
+        names, signals = self.step.estimates, self.step.signals
+        for j, (name, v) in enumerate(zip(INPUTS, signals[names[members[0]]], strict=True)):
             source = self.source(v)
             if v == ir.Local("one"):
                 loop.values[name] = "1.0"
@@ -153,7 +153,7 @@ class Estimates(FeatureLoops):
             else:
                 table = [0] * len(names)
                 for i in members:
-                    value = given[names[i]][j]
+                    value = signals[names[i]][j]
                     assert isinstance(value, ir.Local | ir.RecordNumber)
                     table[i] = len(names) * len(self.own) + self.common.index(value.name)
                 self.tables[f"{name.upper()}_{g}"] = tuple(table)

@@ -321,5 +321,5 @@ def least(op: ir.Prune) -> str:
 def state_type(model: Model) -> Any:
     """The type of a learner's record: names and types of its numbers."""
     shared = words(model.rule.shared) if model.rule is not None else []
-    floats = [n for n in [*model.constant_numbers, *LIMITS, *model.kept, *model.given] if n not in shared]
+    floats = [n for n in [*model.constant_numbers, *LIMITS, *model.kept, *model.set_outside] if n not in shared]
     return np.dtype([(n, "f8") for n in [*floats, *shared]] + [(n, "i8") for n in COUNTERS])
