@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tdlambda.control import value_steps, values_in_world
 from tdlambda.control.actor_modules import Parts
+from tdlambda.control.exploration import draw
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.schedules import network, one
@@ -174,8 +175,8 @@ class ValueForm(NamedTuple):
             parts.write("values", VALUES.format(outputs=len(self.network.widths) - 1))
         else:
             parts.copy(value_steps.linear_values, "values")
-        for name in ("aimed", "behaved", "draw"):
-            parts.copy(getattr(value_steps, name), name)
+        for name, function in {"aimed": value_steps.aimed, "behaved": value_steps.behaved, "draw": draw}.items():
+            parts.copy(function, name)
         if self.clears:
             a, rows = self.model.algorithm, self.model.rows
             traces = [rows.index(f"{k}_{r}") for k in self.model.estimates for r in words(a.trace_rows)]
@@ -185,6 +186,7 @@ class ValueForm(NamedTuple):
         constants = self.constants | {"known": known}
         features = value_steps.pair_features if self.network is None else value_steps.network_features
         parts.copy(value_steps.look_ahead, "look_ahead_", constants)
+        parts.copy(value_steps.coefficient_of, "coefficient_of_", constants)
         parts.copy(value_steps.weigh, "weigh_", constants)
         parts.copy(features, "features_", constants)
         parts.copy(value_steps.transition, "transition", constants)

@@ -17,7 +17,7 @@ STAGES = ("read", "fresh", "centered", "decide", "td_error", "learn", "mix", "af
 LIMITED = INPUTS[:3]
 """Inputs that the largest prediction allowed depends on."""
 _LIMITS = ("tolerance", "bound", "factor", "start", "allowed", "allowed_square", "largest", "limit", "out", "td_error")
-EACH = ["    b_, m_ = k_ * ROWS, k_ * NUMBERS"]
+EACH = "b_, m_ = k_ * ROWS, k_ * NUMBERS"
 """Where the rows and numbers of estimate k_ start."""
 
 
