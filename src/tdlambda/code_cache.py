@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from numba.core import caching as _caching
+from numba.core.runtime import rtsys as _rtsys
 
-caching: Any = _caching  # it has no types
+caching: Any = _caching  # these have no types
+rtsys: Any = _rtsys
 
 _DIGEST = hashlib.sha256().digest_size
 _LINKS = 40
@@ -133,12 +135,15 @@ WHAT_TO_DO = "Set NUMBA_CACHE_DIR to a writable directory of your own: mkdir -m 
 # ---- machine code --------------------------------------------------------------------------------------------------
 
 
-def cached(function: Any, stamp: tuple[int, int]) -> Any:
-    """The cache of a function's machine code; one that keeps nothing where no directory is writable and ours alone."""
+def cached(function: Any, stamp: tuple[int, int], allocates: bool) -> Any:
+    """The cache of a function's machine code; one that keeps nothing where no directory is writable and ours alone.
+
+    Whether the function `allocates` arrays must be known, because its code then calls Numba's memory management.
+    """
     if function.__code__.co_filename.startswith("<"):  # a generated module that could not be written, as was said
         return caching.NullCache()
     try:
-        found = CodeCache(function, stamp)
+        found = CodeCache(function, stamp, allocates)
     except RuntimeError:  # Numba finds no writable directory
         warn_uncached("neither the package's directory nor the user's cache is writable", "unwritable")
         return caching.NullCache()
@@ -152,16 +157,22 @@ def cached(function: Any, stamp: tuple[int, int]) -> Any:
 class CodeCache(caching.FunctionCache):  # type: ignore[misc]
     """Numba's cache of a function, which never raises: what cannot be read is compiled again."""
 
-    def __init__(self, function: Any, stamp: tuple[int, int]) -> None:
+    def __init__(self, function: Any, stamp: tuple[int, int], allocates: bool) -> None:
         super().__init__(function)
+        self._allocates = allocates
         # Numba's cache checks the file of a kernel, but not the files of the kernels that it calls, so an edit there
         # would leave stale machine code. Therefore every kernel gets the stamp of all files with kernels.
         self._cache_file = CacheFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The machine code for a signature; None if there is none."""
+        """The machine code for a signature; None if there is none.
+
+        Numba would first import all that can be compiled, which takes 30 MB and a tenth of a second.
+        """
         try:
-            return super().load_overload(sig, target_context)
+            if self._allocates:
+                rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
         except Exception:  # whatever is wrong with it, the source is here
             return None
 
