@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from numba.core import caching as _caching
-from numba.core.runtime import rtsys as _rtsys
+from numba.core import registry as _registry
+from numba.core import runtime as _runtime
 
 caching: Any = _caching  # these have no types
-rtsys: Any = _rtsys
+registry: Any = _registry
+runtime: Any = _runtime
 
 _DIGEST = hashlib.sha256().digest_size
 _LINKS = 40
@@ -135,15 +137,12 @@ WHAT_TO_DO = "Set NUMBA_CACHE_DIR to a writable directory of your own: mkdir -m 
 # ---- machine code --------------------------------------------------------------------------------------------------
 
 
-def cached(function: Any, stamp: tuple[int, int], allocates: bool) -> Any:
-    """The cache of a function's machine code; one that keeps nothing where no directory is writable and ours alone.
-
-    Whether the function `allocates` arrays must be known, because its code then calls Numba's memory management.
-    """
+def cached(function: Any, stamp: tuple[int, int]) -> Any:
+    """The cache of a function's machine code; one that keeps nothing where no directory is writable and ours alone."""
     if function.__code__.co_filename.startswith("<"):  # a generated module that could not be written, as was said
         return caching.NullCache()
     try:
-        found = CodeCache(function, stamp, allocates)
+        found = CodeCache(function, stamp)
     except RuntimeError:  # Numba finds no writable directory
         warn_uncached("neither the package's directory nor the user's cache is writable", "unwritable")
         return caching.NullCache()
@@ -157,9 +156,8 @@ def cached(function: Any, stamp: tuple[int, int], allocates: bool) -> Any:
 class CodeCache(caching.FunctionCache):  # type: ignore[misc]
     """Numba's cache of a function, which never raises: what cannot be read is compiled again."""
 
-    def __init__(self, function: Any, stamp: tuple[int, int], allocates: bool) -> None:
+    def __init__(self, function: Any, stamp: tuple[int, int]) -> None:
         super().__init__(function)
-        self._allocates = allocates
         # Numba's cache checks the file of a kernel, but not the files of the kernels that it calls, so an edit there
         # would leave stale machine code. Therefore every kernel gets the stamp of all files with kernels.
         self._cache_file = CacheFile(self._cache_path, self._impl.filename_base, stamp)
@@ -170,8 +168,6 @@ class CodeCache(caching.FunctionCache):  # type: ignore[misc]
         Numba would first import all that can be compiled, which takes 30 MB and a tenth of a second.
         """
         try:
-            if self._allocates:
-                rtsys.initialize(target_context)
             return self._load_overload(sig, target_context)
         except Exception:  # whatever is wrong with it, the source is here
             return None
@@ -216,7 +212,10 @@ class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
         self._write(self._index_path, (self._version, self._source_stamp, overloads))
 
     def _load_data(self, name: str) -> Any:
-        return pickle.loads(self._read(self._data_path(name)))
+        data = self._read(self._data_path(name))
+        if b"NRT_" in data:  # the code counts references, by functions that exist only after this
+            runtime.rtsys.initialize(registry.cpu_target.target_context)
+        return pickle.loads(data)
 
     def _save_data(self, name: str, data: Any) -> None:
         self._write(self._data_path(name), data)

@@ -170,7 +170,7 @@ def _compile(function: _Function, **options: Any) -> _Function:
     dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
     dispatcher._compiler._customize_flags = _Flags
     if not is_part:
-        dispatcher._cache = cached(function, (0, 0) if generated else _package_stamp(), options.get("_nrt", True))
+        dispatcher._cache = cached(function, (0, 0) if generated else _package_stamp())
     return cast(_Function, dispatcher)
 
 
