@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Array as Array
-from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, refuse, rows
+from tdlambda.arrays import Floats, Ints, column, finite, flag, fraction, not_negative, plain, refuse, rows
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder, Network
 from tdlambda.learners.guard import Guard
@@ -313,10 +313,7 @@ def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, floa
         raise TypeError(f"rho must be a number; got {rho}: pass terminated and truncated by name")
     if gamma is None:
         raise TypeError(NO_GAMMA)
-    r = number(reward, "reward")
-    if not np.isfinite(r):
-        raise ValueError(f"reward must be finite; got {reward}")
-    return r, fraction(gamma, "gamma"), not_negative(rho, "rho")
+    return finite(reward, "reward"), fraction(gamma, "gamma"), not_negative(rho, "rho")
 
 
 def columns(
