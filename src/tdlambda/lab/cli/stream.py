@@ -87,7 +87,7 @@ def stream(
         names = ["running mean", "last value", "seasonal", "ridge"] + ["gradient boosting"] * boosting
         _run(horde, file, page if load is None else None, period, names, save, follow, every, json)
     except ValueError as error:
-        raise type(error)(_with_options(str(error))) from error
+        raise ValueError(_with_options(str(error))) from error
 
 
 def _run(
@@ -207,8 +207,8 @@ def _follow(horde: Horde, file: Path, every: float, save: Path | None, json: boo
     """Learn from rows as they are written."""
     from tdlambda.streams.tail import tail
 
-    if file.suffix.lower() in (".parquet", ".pq"):
-        raise ValueError(f"--follow needs a CSV file, because a Parquet file cannot grow; got {file}")
+    if file.suffix.lower() in (".parquet", ".pq", ".gz"):
+        raise ValueError(f"--follow needs a CSV file, because a {file.suffix} file cannot grow; got {file}")
     for batch in tail(file, horde.rows, every, lambda text: print(text, file=sys.stderr, flush=True)):
         if batch is None:
             continue
