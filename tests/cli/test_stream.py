@@ -1,5 +1,6 @@
 """`tdlambda stream`: from a CSV to scores, a page and a saved Horde; and a file that grows."""
 
+import gzip
 import json
 import signal
 import subprocess
@@ -163,12 +164,15 @@ def test_a_window_a_fleet_and_messages_that_name_options(file: Path) -> None:
 
 
 def test_what_is_wrong_is_said(file: Path) -> None:
+    zipped = file.parent / "flow.csv.gz"
+    zipped.write_bytes(gzip.compress(file.read_bytes()))
     for arguments, said in (
         ((file, "--predict", "flwo"), "did you mean 'flow'?"),
         ((file,), "--predict is missing"),
         ((file, "--predict", "flow", "--load", "x.horde"), "--predict: a saved Horde has its own questions"),
         ((file.parent / "none.csv", "--predict", "flow"), "there is no file"),
         ((file, "--predict", "flow", "--horizon", "0.5"), "horizon must be at least 1"),
+        ((zipped, "--predict", "flow", "--follow"), "--follow needs a CSV file, because a .gz file cannot grow"),
     ):
         with pytest.raises((ValueError, OSError), match=said.replace("?", r"\?")):
             CliRunner().invoke(app, ["stream", *map(str, arguments)], catch_exceptions=False)

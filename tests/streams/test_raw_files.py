@@ -1,5 +1,6 @@
 """Files as they come, and the same rows in every other form: the same predictions, and nothing lost in silence."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,8 @@ def test_a_loaded_horde_understands_text_dates_as_a_new_one(tmp_path: Path) -> N
         ("2016-10-03T14:05:06Z", "2016-10-03T14:05:06"),
         ("2016-10-03 14:05:06+02:00", "2016-10-03T12:05:06"), ("2016-10-03 14:05 UTC", "2016-10-03T14:05"),
         ("Oct 3, 2016 2:05 PM", "2016-10-03T14:05"), ("03-Oct-16", "2016-10-03"), ("12/31/1999 12:00 AM", "1999-12-31"),
+        ("20161003T140506", "2016-10-03T14:05:06"), ("2016-10", "2016-10-01"),
+        ("03/Oct/2016:14:05:06 +0200", "2016-10-03T12:05:06"), ("Mon Oct  3 14:05:06 UTC 2016", "2016-10-03T14:05:06"),
         ("Mon, 03 Oct 2016 14:05:06 GMT", "2016-10-03T14:05:06"), ("10/3/2016 14:05:06.250", "2016-10-03T14:05:06.250"),
     ],
 )  # fmt: skip
@@ -90,11 +93,49 @@ def test_the_order_of_day_and_month_is_that_of_the_column() -> None:
     for wrong in ("13/13/2016", "noon", "10/3/2016 25:00", "3 Foo 2016", "1/1/2016 13:00 PM"):
         with pytest.raises(ValueError, match=r"month|date|hour|day"):
             cells.moment(wrong)
+    hours = np.arange(np.datetime64("2016-10-01T00"), np.datetime64("2016-10-05T04"))  # no day above 12
+    for form, kind in (("{1}-{2}-{0} {3}:00", cells.DATES), ("{2}-{1}-{0} {3}:00", cells.DAY_FIRST)):
+        text = [form.format(*str(t).replace("T", "-").split("-")) for t in hours]
+        assert cells.kind_of("date", np.array(text, dtype=object)) == kind
+        assert cells.converted(np.array(text, dtype=object), kind)[0].tolist() == [cells.seconds(t) for t in hours]
+    minutes = np.array([195803291430.0, 195803291431.0])
+    assert cells.kind_of("stamp", minutes) == cells.DIGITS
+    assert cells.converted(minutes, cells.DIGITS)[0][1] == cells.seconds(np.datetime64("1958-03-29T14:31"))
     digits = np.array([19580329.0, 19580405.0])
     assert cells.kind_of("date", digits) == cells.DIGITS
     dates = [cells.seconds(np.datetime64(text)) for text in ("1958-03-29", "1958-04-05")]
     assert cells.converted(digits, cells.DIGITS)[0].tolist() == dates
     assert cells.kind_of("flow", digits) == cells.NUMBERS
+
+
+def test_dates_in_another_form_are_not_lost_in_silence(tmp_path: Path) -> None:
+    text = pd.read_csv(EWR)
+    when = pd.to_datetime(text["time_hour"])
+    horde = learned(text.assign(time_hour=when.dt.strftime("%H:%M on %d %B %Y")))
+    assert "taken as text, because its dates are not recognised: time_hour, such as '0" in str(horde.quality)
+    horde.save(tmp_path / "horde")
+    assert str(td.load(tmp_path / "horde").quality) == str(horde.quality)
+    assert "not recognised" not in str(learned(text.assign(day=when.dt.day_name())).quality)
+
+
+def test_text_in_other_encodings_and_gzipped(tmp_path: Path) -> None:
+    text = EWR.read_text().replace("wind_speed", "Wärme")
+    asked, found = {"it": td.Question("Wärme", horizon=24, average=True)}, []
+    for name, data in {
+        "plain.csv": text.encode(), "latin.csv": text.encode("latin-1"), "utf16.csv": text.encode("utf-16"),
+        "gzipped.csv.gz": gzip.compress(text.encode()),
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+        found.append(learned(tmp_path / name, asked).predict())
+    assert found == found[:1] * 4
+
+
+def test_series_of_pandas_are_rows() -> None:
+    frame, one, many = pd.read_csv(EWR)[:150], td.Horde(None, ASKED), td.Horde(None, ASKED)
+    for (_, row), given in zip(frame.iterrows(), frame.to_dict("records"), strict=True):
+        one.update(row)
+        many.update(given)
+    assert one.predict() == many.predict()
 
 
 # ---- 2. missing and unreadable cells -----------------------------------------------------------------------------

@@ -51,6 +51,9 @@ def test_rows_are_read_when_they_are_complete(followed: Followed) -> None:
     assert followed.look() == ["2c", "3d"]
     followed.add(",é\n")
     assert followed.look() == ["4é"]
+    with open(followed.path, "ab") as file:
+        file.write("5,é\n".encode("latin-1"))
+    assert followed.look() == ["5é"]
     assert followed.said == []
 
 

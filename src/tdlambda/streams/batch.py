@@ -156,7 +156,9 @@ def from_row(row: Any, first: int) -> Batch:
 
 
 def from_rows(rows: list[Any], first: int) -> Batch:
-    """A batch of rows that are all dicts or all arrays."""
+    """A batch of rows that are all dicts (or Series of pandas) or all arrays."""
+    if hasattr(rows[0], "to_dict"):
+        rows = [row.to_dict() if hasattr(row, "to_dict") else row for row in rows]
     if isinstance(rows[0], Mapping):
         if len(rows) == 1:
             return _one_row(rows[0], first)

@@ -31,13 +31,15 @@ _MONTHS = {
     m: k for k, m in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1)
 }
 _CLOCK = (
-    r"(?:[ T,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*([AaPp]\.?[Mm]\.?)?)?"
+    r"(?:[ T,:]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*([AaPp]\.?[Mm]\.?)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})?"
 )
 _PLAIN = re.compile(r"(\d{1,4})([/.-])(\d{1,2})[/.-](\d{1,4})" + _CLOCK)
-_NAMED = re.compile(r"(?:[A-Za-z]{3,9},? )?(\d{1,2})[ -]([A-Za-z]{3,9})[ ,-]+(\d{4}|\d{2})" + _CLOCK)
+_NAMED = re.compile(r"(?:[A-Za-z]{3,9},? )?(\d{1,2})[ /-]([A-Za-z]{3,9})[ /,-]+(\d{4}|\d{2})" + _CLOCK)
 _MONTH_FIRST = re.compile(r"(?:[A-Za-z]{3,9},? )?([A-Za-z]{3,9})\.? (\d{1,2})[ ,]+(\d{4})" + _CLOCK)
-_TIMELIKE = re.compile(r"date|time|stamp|^ts$|^t$|day", re.IGNORECASE)
+_YEAR_LAST = re.compile(r"(?:[A-Za-z]{3} )?([A-Za-z]{3}) +(\d{1,2}) (\d{2}:\d{2}:\d{2})(?: (UTC|GMT|Z))? (\d{4})")
+_MONTH = re.compile(r"(\d{4})[/-](\d{1,2})")
+_TIMELIKE = re.compile(r"date|time|stamp|^ts$|^t$|day|when", re.IGNORECASE)
 
 
 def is_date(kind: str | None) -> bool:
@@ -75,7 +77,7 @@ def moment(cell: Any, day_first: bool = False) -> float:
     """A date in seconds since 1970, NaN if it is missing; ValueError if it is neither.
 
     ISO 8601; numbers separated by "/", "." or "-", with the year first or last; names of months; with or without
-    seconds, AM or PM, and a time zone.
+    seconds, AM or PM, and a time zone; a month such as 2016-10.
     """
     if not isinstance(cell, str):
         if is_missing(cell):
@@ -84,7 +86,7 @@ def moment(cell: Any, day_first: bool = False) -> float:
             return seconds(cell)
         raise ValueError(f"not a date: {cell!r}")
     text = cell.strip()
-    if text[:4].isdigit() and text[4:5] == "-":
+    if text[:4].isdigit() and (text[4:5] == "-" or text[8:9] in ("T", " ")):
         with suppress(ValueError):
             return seconds(datetime.fromisoformat(text))
     if (found := _PLAIN.fullmatch(text)) is not None:
@@ -100,6 +102,11 @@ def moment(cell: Any, day_first: bool = False) -> float:
     if (found := _MONTH_FIRST.fullmatch(text)) is not None:
         name, day, year, *clock = found.groups()
         return _at(int(year), _month(name), int(day), *clock)
+    if (found := _YEAR_LAST.fullmatch(text)) is not None:
+        name, day, at, zone, year = found.groups()
+        return moment(f"{day} {name} {year} {at} {zone or ''}")
+    if (found := _MONTH.fullmatch(text)) is not None:
+        return moment(f"{found[1]}-{found[2]}-1")
     if text.lower() in MISSING:
         return np.nan
     raise ValueError(f"not a date: {cell!r}")
@@ -153,36 +160,53 @@ def _or_none(convert: Any, cell: Any) -> float | None:
 
 
 def _day_first(cells: Sequence[Any]) -> bool:
-    """Whether the day comes before the month in dates such as 3/10/2016: by the cells, else by the separator."""
+    """Whether the day comes before the month in dates such as 3/10/2016.
+
+    By a number above 12; else the order with much more regular steps; else by the separator.
+    """
     found = [m for cell in cells if isinstance(cell, str) and (m := _PLAIN.fullmatch(cell.strip())) and len(m[1]) < 3]
     if any(int(m[1]) > 12 for m in found):
         return True
     if any(int(m[3]) > 12 for m in found):
         return False
-    return bool(found) and found[0][2] == "."
+    usual = bool(found) and found[0][2] == "."
+    return usual != (_irregularity(found, not usual) < 0.5 * _irregularity(found, usual))
+
+
+def _irregularity(found: list[re.Match[str]], day_first: bool) -> float:
+    """The largest step between dates, relative to the median step."""
+    times = [time for m in found if (time := _or_none(lambda cell: moment(cell, day_first), m[0])) is not None]
+    steps = np.diff(np.unique(times))
+    return float(steps.max() / np.median(steps)) if steps.size else 1.0
+
+
+def looks_dated(name: Any, cells: Sequence[Any]) -> bool:
+    """Whether a column of text may hold dates in a form that is not recognised, by its name or by clocks in it."""
+    named = isinstance(name, str) and _TIMELIKE.search(name)
+    return len(cells) > 0 and all(re.search(r"\d" if named else r"\d\d?:\d\d", cell) for cell in cells)
 
 
 def _number_kind(name: Any, values: Floats) -> str:
-    """The kind of a column of numbers: dates such as 20161003, or seconds since 1970, if name and order agree."""
+    """The kind of a column of numbers: dates as digits, or seconds since 1970, if name and order agree."""
     known = values[~np.isnan(values)]
     if not (isinstance(name, str) and _TIMELIKE.search(name)) or (np.diff(known) < 0).any():
         return NUMBERS
-    if (known == np.floor(known)).all() and known[0] >= 18000101 and known[-1] <= 21001231:
-        return DIGITS if np.isfinite(_digits(known)).all() else NUMBERS
+    for scale in (1, 10**4, 10**6):  # a day; with hour and minute; with the second
+        if (known == np.floor(known)).all() and known[0] >= 18000101 * scale and known[-1] < 21010101 * scale:
+            return DIGITS if np.isfinite(_digits(known)).all() else NUMBERS
     if known[0] >= 5e8 and known[-1] <= 5e9:
         return SECONDS
     return MILLISECONDS if known[0] >= 5e11 and known[-1] <= 5e12 else NUMBERS
 
 
 def _digits(values: Floats) -> Floats:
-    """Dates such as 20161003 in seconds since 1970; NaN where they are none."""
+    """Dates such as 20161003 or 201610031405 in seconds since 1970; NaN where they are none."""
     found = np.full(values.size, np.nan)
     for i, value in enumerate(values):
         if value == value:
+            text = str(int(value)).ljust(14, "0")
             with suppress(ValueError):
-                found[i] = datetime(
-                    int(value) // 10000, int(value) // 100 % 100, int(value) % 100, tzinfo=UTC
-                ).timestamp()
+                found[i] = datetime.strptime(text + "+0000", "%Y%m%d%H%M%S%z").timestamp()
     return found
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +16,17 @@ from tdlambda.learners.learner import Array
 from tdlambda.streams.batch import Batch, Name
 
 csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a cell may be long
+BYTES = "tdlambda.latin-1"
+"""How bytes that are not UTF-8 are decoded: as Latin-1."""
+codecs.register_error(BYTES, lambda error: (error.object[error.start : error.end].decode("latin-1"), error.end))  # type: ignore[attr-defined]
+
+
+def opened(path: Path) -> Any:
+    """Open a text file in UTF-8, or in UTF-16 if it begins with that mark; gzipped if its name ends with .gz."""
+    read: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with read(path, "rb") as file:
+        wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return read(path, "rt", newline="", encoding="utf-16" if wide else "utf-8-sig", errors=BYTES)
 
 
 def records(lines: Iterable[str], separator: str, finished: bool = True) -> Iterator[tuple[list[str], int]]:
@@ -43,7 +57,7 @@ def records(lines: Iterable[str], separator: str, finished: bool = True) -> Iter
 
 
 class Text:
-    """A text file with columns separated by commas, tabs or semicolons; its cells stay text.
+    """A text file with columns separated by commas, tabs or semicolons, as `opened` reads it; its cells stay text.
 
     With `finished`, only complete lines count, for a file that is being written.
     """
@@ -66,7 +80,7 @@ class Text:
 
     def names(self) -> list[str]:
         """The column names in the header; this also detects the separator."""
-        with open(self.path, newline="", encoding="utf-8-sig") as file:
+        with opened(self.path) as file:
             line = file.readline()
             self.separator = max(",;\t", key=line.count)
             found = [name.strip() for name in next(csv.reader([line], delimiter=self.separator), [])]
@@ -76,7 +90,7 @@ class Text:
 
     def lines(self) -> Iterator[list[str]]:
         """Yield the cells of each line after the header."""
-        with open(self.path, newline="", encoding="utf-8-sig") as file:
+        with opened(self.path) as file:
             rows = records(file, self.separator, self.finished)
             next(rows, None)
             for cells, _ in rows:

@@ -39,7 +39,7 @@ def default_learner(front: Front, question: Question, length: int, fleet: bool) 
         simple = isinstance(question.cumulant, str | int) and is_number(question.discount) and question.on_policy
         if not (simple and front.as_is and type(encoder) is Dense) or question.terminal is not None:
             return auto
-        compared = 0 if fleet else min(COMPARED, sum(t.size for t in terms if not isinstance(t, Cosines)))
+        compared = min(COMPARED, sum(t.size for t in terms if not isinstance(t, Cosines)))
         scales, more = Scales.of([question], [length]), dict[str, Any]()
         horizon, factor, steps, gamma = 1.0, 1.0, int(scales.steps[0]), float(question.discount)  # type: ignore[arg-type]
         if question.window:

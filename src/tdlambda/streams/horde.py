@@ -218,8 +218,11 @@ class Horde:
             v = self._here(state, key)
             errors = state.places[key].errors or Errors.none(len(self.questions))
             limits = [errors.limits(q, level) for q in range(len(self.questions))]
-        found = [(float(m + low), float(m + high)) for m, (low, high) in zip(v, limits, strict=True)]
-        return dict(zip(self.questions, found, strict=True))
+        found = {}
+        for (name, asked), m, (low, high) in zip(self.questions.items(), v.tolist(), limits, strict=True):
+            least, most = (-np.inf, np.inf) if asked.exceeds is None else (0.0, 1.0)
+            found[name] = max(m + low, least), min(m + high, most)
+        return found
 
     def reset(self) -> None:
         """Declare that the next row does not follow the last one; traces are reset."""

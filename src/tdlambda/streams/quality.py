@@ -31,6 +31,8 @@ class Quality:
     """Rows with the time of the row before."""
     far: int = 0
     """Readings far outside their range, which are not learned from."""
+    undated: dict[Name, str] = field(default_factory=dict)
+    """Columns taken as text that may hold dates in a form that is not recognised, with a cell of each."""
 
     def after(
         self, batch: Batch, gaps: int = 0, repeated: int = 0, times: dict[Name, int] | None = None, far: int = 0
@@ -55,8 +57,9 @@ class Quality:
             bad = _added(batch, bad, {name: rows.size for name, rows in batch.unreadable.items()})
             examples = {name: examples.get(name, batch.examples.get(name, "")) for name in bad}
         return Quality(
-            self.rows + len(batch), missing, bad, examples, self.gaps + gaps, self.repeated + repeated, self.far + far
-        )
+            self.rows + len(batch), missing, bad, examples, self.gaps + gaps, self.repeated + repeated, self.far + far,
+            self.undated,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         """One line that names what was counted."""
@@ -75,12 +78,16 @@ class Quality:
             parts.append(f"{self.repeated:,} repeated time{'s' * (self.repeated != 1)}{often}")
         if self.far:
             parts.append(f"{self.far:,} reading{'s' * (self.far != 1)} far outside the range, not learned from")
+        if self.undated:
+            some = ", ".join(f"{name}, such as {text[:30]!r}" for name, text in list(self.undated.items())[:SHOWN])
+            parts.append(f"taken as text, because its dates are not recognised: {some}")
         return visible(f"{self.rows:,} rows: {'; '.join(parts) or 'nothing missing'}")
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain data; columns in pairs, because a name may be a number."""
         pairs = {
-            name: [[k, v] for k, v in getattr(self, name).items()] for name in ("missing", "unreadable", "examples")
+            name: [[k, v] for k, v in getattr(self, name).items()]
+            for name in ("missing", "unreadable", "examples", "undated")
         }
         return {"rows": self.rows, "gaps": self.gaps, "repeated": self.repeated, "far": self.far, **pairs}
 
@@ -91,7 +98,7 @@ class Quality:
         return cls(
             int(given["rows"]), count(given["missing"]), count(given["unreadable"]),
             {name: str(text) for name, text in given["examples"]}, int(given["gaps"]), int(given["repeated"]),
-            int(given.get("far", 0)),
+            int(given.get("far", 0)), {name: str(text) for name, text in given.get("undated", ())},
         )  # fmt: skip
 
 

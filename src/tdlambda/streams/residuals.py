@@ -33,7 +33,7 @@ LEAST = 16
 """Smallest number of errors for an interval."""
 LEVEL = 0.9
 """Nominal coverage of the interval that the factor is learned from."""
-RATE, NARROWEST, WIDEST = 0.02, -0.7, 3.0
+RATE, NARROWEST, WIDEST = 0.06, -0.7, 3.0
 """Step size of the factor's logarithm, and its limits."""
 VALUE, REWARD, GAMMA, LOW, HIGH, OPEN_ROWS = range(6)
 """Rows of the ring of open predictions."""

@@ -21,7 +21,6 @@ from tdlambda.mdp.sampler import require_numbers
 from tdlambda.streams.stacking_step import (
     AVERAGE,
     FIRST,
-    LEARNED,
     NEAR,
     NEIGHBOURS,
     NUMBERS,
@@ -33,10 +32,9 @@ from tdlambda.streams.stacking_step import (
 
 CELLS, ROWS = 100_000, 3000
 """Largest number of readings that the neighbours store, and of rows."""
-PRIOR = {LEARNED: 1.0, AVERAGE: 1.0}
 KINDS = ("return", "sum", "mean", "max")
 OF_OTHERS = 0.1
-"""Prior weights, before they are normalised."""
+"""Prior weight of each predictor but the running mean, relative to its weight: in the first steps, it is safest."""
 _SCRATCH = ("value", "distance", "nearest", "reading", "factor", "prior")
 _OPEN = ("value", "x", "step")
 _COUNTS = ("steps", "errors", "evidence", "answers", "total", "past", "past_weight", "low", "high")
@@ -114,8 +112,7 @@ class Stacking(Learner):
         K, m, H = FIRST + len(self.readings), self.compared, self.open_steps
         M = min(ROWS, CELLS // m) if m else 0
         prior = np.full(K, OF_OTHERS)
-        for k, share in PRIOR.items():
-            prior[k] = share
+        prior[AVERAGE] = 1.0
         prior[NEAR] *= M > 0
         prior /= prior.sum()
         number = record("f8", NUMBERS)

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tdlambda.streams.batch import Batch
-from tdlambda.streams.csv_text import Text, records
+from tdlambda.streams.csv_text import BYTES, Text, records
 
 READ = 2**24
 """Largest number of bytes read at a time."""
@@ -70,7 +70,7 @@ class _Growing:
         self.at += len(data)
         self.head, self.last = (self.head + data)[:COMPARED], (self.last + data)[-COMPARED:]
         *lines, self.partial = (self.partial + data).split(b"\n")
-        self.pending += [line.decode("utf-8") + "\n" for line in lines]
+        self.pending += [line.decode("utf-8", BYTES) + "\n" for line in lines]
         found = list(records(self.pending, separator))
         self.pending = self.pending[found[-1][1] if found else 0 :]
         cells = [some for some, _ in found if some]

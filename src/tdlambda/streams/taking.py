@@ -18,11 +18,13 @@ from tdlambda.features.terms import Name
 from tdlambda.learners.learner import Array
 from tdlambda.streams.asking import Asker, Factory, made
 from tdlambda.streams.batch import LOOKED_AT, Batch, Schema, from_row, stacked
+from tdlambda.streams.cell_kinds import looks_dated
 from tdlambda.streams.crew import Crew, Steps
 from tdlambda.streams.default_learner import default_learner
 from tdlambda.streams.following import Following, before
 from tdlambda.streams.front import Alarm, Front
 from tdlambda.streams.journal import Chunk, Loss, Place, Run, State
+from tdlambda.streams.quality import Quality
 from tdlambda.streams.question import Question, is_number
 from tdlambda.streams.reading import batches
 from tdlambda.streams.residuals import Open, Scales
@@ -152,7 +154,8 @@ class Taker:
             front.refuse_empty(batch)
         scales = Scales.of(list(self.questions.values()), lengths)
         crews = {None: self._new_crew(front, every)} if self.share or following.by is None else {}
-        return State(front, following, schema, crews, {}, scales, rows=batch.first)
+        undated = {n: str(c[0]) for n, c in some.items() if c.dtype == object and looks_dated(n, c[c != None])}  # noqa: E711
+        return State(front, following, schema, crews, {}, scales, rows=batch.first, quality=Quality(undated=undated))
 
     def _new_crew(self, front: Front, every: float | None) -> Crew:
         fleet = self.following.by is not None and self.share
