@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n 2
 # Integers overflow on purpose in randomness.py.
 INTERPRETED := NUMBA_DISABLE_JIT=1 $(PYTEST) -W ignore::RuntimeWarning
+# What the source of a test has that is not compiled in `make test`; conftest.py marks docstrings with the last two.
+MARKED := costly|interpreted|pairing|check_algorithm|check_rule
 CHROMIUM := chromium chromium-driver
 # Bytecode is kept: many tests start a process.
 export PYTHONDONTWRITEBYTECODE :=
@@ -19,7 +21,7 @@ run: $(READY)            ## write out/report.html: a reproduced table, AutoTD, a
 
 test:                    ## everything CI runs
 	@$(MAKE) --no-print-directory -j 2 browser lint interpreted types warm
-	$(PYTEST)
+	$(PYTEST) -n 3  # on two cores: many tests wait, for a browser or for other processes
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -29,8 +31,8 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-interpreted: $(READY)    ## tests of more models than can be compiled, without the compiler
-	$(INTERPRETED) -m "(interpreted or costly) and not slow"
+interpreted: $(READY)    ## tests of more models than can be compiled, without the compiler; other files are not collected
+	$(INTERPRETED) $$(grep -rlE --include=*.py "$(MARKED)" src tests) -m "(interpreted or costly) and not slow"
 
 warm: $(READY)           ## compile the large kernels, once for all processes of the tests
 	TDLAMBDA_QUIET=1 $(BIN)/python tools/warm.py

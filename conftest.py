@@ -6,7 +6,6 @@ A Python block that begins with `# name.py` is a file, which the examples of its
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,15 +23,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def files_of_the_page(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    """Write the page's files where Python finds them."""
+def files_of_the_page(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Write the page's files where Python finds them. Only such a page costs a temporary directory."""
     found = list(FILE.finditer(request.path.read_text(encoding="utf-8"))) if request.path.suffix == ".md" else []
-    for file in found:
-        (tmp_path / f"{file['name']}.py").write_text(file["text"], encoding="utf-8")
     if found:
-        monkeypatch.syspath_prepend(tmp_path)
+        folder = request.getfixturevalue("tmp_path")
+        for file in found:
+            (folder / f"{file['name']}.py").write_text(file["text"], encoding="utf-8")
+        request.getfixturevalue("monkeypatch").syspath_prepend(folder)
     yield
     for file in found:
         sys.modules.pop(file["name"], None)

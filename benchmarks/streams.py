@@ -208,9 +208,9 @@ import numpy as np, tdlambda as td
 y = np.sin(np.arange({rows}) / 20) + np.random.default_rng(0).normal(size=(2, {rows}))
 horde, data = td.Horde(None, td.Question("a", horizon=12)), dict(a=y[0], b=y[1])
 horde.learn(data) if "{way}" == "learn" else td.streams.prequential(horde, data, baselines=[])
-peak = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]  # ru_maxrss includes the parent's
-print(round(int(peak[0].split()[1]) / 1024))
-"""
+print(round(int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024))
+"""  # not ru_maxrss, which begins with that of the process that started this one
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # compiles
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -21,7 +21,7 @@ def same(ours: Any, theirs: Any) -> bool:
 def differences(learner: Any, c: CLearner) -> list[str]:
     """What differs between a learner and its copy in C; zeros of either sign are equal."""
     model, record = learner.model, learner.memory.record[0]
-    found = [f"row {name}" for name in (*model.rows, *model.own_rows) if not same(learner.row(name), c.row(name))]
+    found = [f"row {name}" for name in (*model.rows, *model.rule_rows) if not same(learner.row(name), c.row(name))]
     for name in learner.memory.record.dtype.names:
         theirs = getattr(c.state, name, None)
         if theirs is not None and not same(record[name], theirs):

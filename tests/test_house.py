@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 SRC = Path(__file__).parent.parent / "src" / "tdlambda"
@@ -18,9 +18,12 @@ LAZY = {"__init__.py", "registry.py", "lab/reproduction/__init__.py"}
 """Tables of names that are imported on first use."""
 
 
-def parsed() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SRC.rglob("*.py")):
-        yield path.relative_to(SRC).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def parsed() -> list[tuple[str, ast.Module]]:
+    return [
+        (path.relative_to(SRC).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(SRC.rglob("*.py"))
+    ]
 
 
 def test_a_file_name_occurs_once() -> None:

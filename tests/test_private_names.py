@@ -14,13 +14,13 @@ NUMBA = {"compiled.py", "code_cache.py", "lean_pipeline.py", "tables.py"}
 
 def defined(tree: ast.AST) -> set[str]:
     """The private names that a file defines: functions, and attributes of `self`."""
-    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    attributes = {
-        node.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
-    }
-    return {name for name in functions | attributes if name.startswith("_")}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            found.add(node.attr)
+    return {name for name in found if name.startswith("_")}
 
 
 def accesses(path: Path, tree: ast.AST, allowed: set[str]) -> list[str]:

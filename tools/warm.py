@@ -47,14 +47,6 @@ def bank() -> None:
     _learn(td.AutoTD(td.features.Dense(2)), np.eye(2))
 
 
-def control(kind: str, lam: Any) -> None:
-    """Agents: in the engine, and one by one."""
-    car = td.make("MountainCar-v0", limit=100)
-    agent = td.ActorCritic(getattr(td, kind)(car.features, 0.01, lam), td.control.Softmax(3), eta=0.01)
-    td.control.run(car, [agent], seeds=1, steps=10, points=1)
-    td.train(car, agent, steps=10)
-
-
 def _learn(learner: td.Learner, observations: Any) -> None:
     """A few transitions, singly and together."""
     learner.update(observations[0], 1.0, observations[1], gamma=0.9)
@@ -63,11 +55,10 @@ def _learn(learner: td.Learner, observations: Any) -> None:
 
 
 JOBS: tuple[Job, ...] = (
-    (bank, ()), (control, ("TrueOnlineTD", "meta")),
-    (lanes, ("TrueOnlineTD", "meta", "greedy", 0.9)), (lanes, ("TrueOnlineGTD", "meta", 0.9)),
+    (bank, ()), (lanes, ("TrueOnlineTD", "meta", "greedy", 0.9)), (lanes, ("TrueOnlineGTD", "meta", 0.9)),
     (lanes, ("TrueOnlineTD", "auto")), (one, ("TrueOnlineTD", "auto")), (one, ("TrueOnlineTD", "meta")),
     (one, ("TrueOnlineTD", "greedy")), (lanes, ("GTD", 0.9)), (lanes, ("TD", 0.9)), (many, ("TrueOnlineGTD",)),
-    (one, ("DirectVTD",)), (control, ("TrueOnlineTD", 0.9)), (one, ("TrueOnlineGTD",)), (one, ("GTD",)),
+    (one, ("DirectVTD",)), (one, ("TrueOnlineGTD",)), (one, ("GTD",)),
     (one, ("TrueOnlineTD",)), (one, ("TD",)), (many, ("TrueOnlineTD",)), (one, ("TrueOnlineTD", 0.9, "float32")),
 )  # fmt: skip
 """The slowest first."""

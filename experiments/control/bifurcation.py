@@ -29,7 +29,7 @@ import numba
 import numpy as np
 
 import tdlambda as td
-from tdlambda.control import exploration, value_steps
+from tdlambda.control import exploration
 from tdlambda.control.worlds import world_of
 from tdlambda.randomness import stream
 from tdlambda.tasks.table_world import begin as begin_world
@@ -52,7 +52,7 @@ THEIRS = {
 }  # fmt: skip
 """Independent, 1000 runs."""
 begin, move = numba.njit(begin_world), numba.njit(move_world)
-probabilities, draw = numba.njit(exploration.epsilon_greedy), numba.njit(value_steps.draw)
+probabilities, draw = numba.njit(exploration.epsilon_greedy), numba.njit(exploration.draw)
 uniform: Any = td.tasks.uniform
 
 

@@ -35,6 +35,10 @@ LEARNERS: dict[str, Any] = {
     "ObGD(), sparse": network(td.steps.ObGD(), sparsity=0.9),
     "IntentionalRMS(0.1), λ = 1.0": network(td.steps.IntentionalRMS(0.1), 1.0),
     "IntentionalRMS(0.3), λ = 1.0, 128 × 128": network(td.steps.IntentionalRMS(0.3), 1.0, hidden=(128, 128)),
+    "IntentionalRMS(0.3), 64 × 64 × 64": network(td.steps.IntentionalRMS(0.3), hidden=(64, 64, 64)),
+    "IntentionalRMS(0.3), λ = 1.0, 64 × 64 × 64": network(td.steps.IntentionalRMS(0.3), 1.0, hidden=(64, 64, 64)),
+    "IntentionalRMS(0.3), λ = auto": network(td.steps.IntentionalRMS(0.3), "auto"),
+    "IntentionalRMS(0.3), λ = auto, 64 × 64 × 64": network(td.steps.IntentionalRMS(0.3), "auto", hidden=(64, 64, 64)),
     "AutoTD(Dense)": lambda d, _: td.AutoTD(td.features.Dense(d)),
     "AutoTD(Network)": lambda d, seed: td.AutoTD(td.Network(d, seed=seed)),
 }

@@ -110,9 +110,8 @@ def test_ctrl_c_ends_the_command_with_130() -> None:
         assert running.stdout.read().startswith("online: stopped by Ctrl-C: of 100000, ")
 
 
-OPEN = pytest.mark.xfail(reason="a Horde with several kinds of learners, saved after an interrupt, differs")
 SLOW, COSTLY = pytest.mark.slow, pytest.mark.costly
-MARKS = {"kills": [SLOW], "files": [SLOW], "interrupts": [OPEN, SLOW], "online": [COSTLY]}
+MARKS = {"kills": [SLOW], "files": [SLOW], "interrupts": [SLOW], "online": [COSTLY], "threads": [SLOW]}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS.get(n, [])) for n in SMALL])

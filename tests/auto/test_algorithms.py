@@ -78,7 +78,7 @@ def stream(steps: int) -> Any:
     return path[:-1], rng.normal(size=steps), path[1:], *numbers, end < 0.02, (end > 0.01) & (end < 0.04)
 
 
-QUICK = [(td.TrueOnlineTD, FEATURES[1])]
+QUICK = [(td.TrueOnlineTD, FEATURES[0])]
 
 
 @pytest.mark.parametrize(("algorithm", "features"), pairs(ALGORITHMS, FEATURES, lambda a, x: (a, x) in QUICK, SLOW))

@@ -56,6 +56,17 @@ def test_auto_lambda_mixes_networks_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.interpreted
+def test_equal_rewards_do_not_fix_the_value_of_networks() -> None:
+    """The value would be 1/(1 - γ) = 100 if no episode ended; networks begin near 0, and rightly if one does."""
+    v: Any = td.TD(td.Network(2, (4,)), td.steps.ObGD(), "auto")
+    X = np.random.default_rng(3).normal(size=(61, 2))
+    v.update_many(X[:-1], np.ones(60), X[1:], 0.99)
+    each = [e.predict_many(X) for e in v.experts]
+    assert (v.predict_many(X) >= np.min(each, axis=0)).all()
+    assert (v.predict_many(X) <= np.max(each, axis=0)).all()
+
+
+@pytest.mark.interpreted
 def test_a_mixture_of_given_experts_alone() -> None:
     pairs = [td.TD(td.features.OneHot(3), 0.1, lam) for lam in (0.0, 1.0)]
     v = td.AutoTD(td.features.OneHot(3), experts=pairs, built_in=False)

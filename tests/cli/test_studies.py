@@ -92,8 +92,9 @@ def test_mistakes_are_told_before_anything_is_written(study: Path, arguments: li
     assert not (study.parent / "results").exists()
 
 
+@pytest.mark.costly
 def test_reproduce_prints_json_as_promised(tmp_path: Path) -> None:
-    small = ["--alphas", "0.01,0.1", "--seeds", "4", "--steps", "2000"]
+    small = ["--alphas", "0.01,0.1", "--seeds", "4", "--steps", "400"]
     found: Any = json.loads(
         run(tmp_path, "reproduce", "ringworld-0.40-0.35", *small, "--json", "--save", "kept").stdout
     )

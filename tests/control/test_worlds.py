@@ -11,8 +11,8 @@ from pairing import COSTLY, SLOW
 from registered import newest
 
 import tdlambda as td
+from tdlambda.control.exploration import draw
 from tdlambda.control.lane import streams
-from tdlambda.control.value_steps import draw
 from tdlambda.control.worlds import world_of
 from tdlambda.randomness import stream, uniform
 from tdlambda.tasks import WorldEnv

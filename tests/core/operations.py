@@ -12,7 +12,7 @@ from tdlambda.core import step as ir
 from tdlambda.core.lowering import lower
 from tdlambda.core.model import Model
 from tdlambda.core.runtime import RUNAWAY, TURNS
-from tdlambda.core.source import made, tree
+from tdlambda.core.source import function_from, tree
 
 
 class Operations:
@@ -196,7 +196,8 @@ class Operations:
 def _callable(f: ir.Function) -> Any:
     """A declared function with its constants compiled in, and only the results that are used."""
     known = getattr(getattr(f.source, "py_func", f.source), "__globals__", {})
-    return made(ast.unparse(ast.fix_missing_locations(tree(f.source, dict(f.constants), f.wanted))), known, f.name)
+    text = ast.unparse(ast.fix_missing_locations(tree(f.source, dict(f.constants), f.wanted)))
+    return function_from(text, known, f.name)
 
 
 def shuffled(operations: tuple[ir.Operation, ...], rng: Any) -> tuple[ir.Operation, ...]:

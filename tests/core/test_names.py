@@ -49,7 +49,7 @@ def algorithm(**changed: str) -> Any:
         "keeps": {n["keep"]: 0.0}, "holds": {n["hold"]: 0.0}, n["size"]: 0.3, n["parameter"]: 0.7,
         "updates": f"{n['trace']} = more {n['trace']} + rho x\n{n['weight']} += {n['result']} {n['trace']}\n"
         f"{n['second']} += back x",
-        "step": staticmethod(source.made(STEP.format(**n), {}, "names")),
+        "step": staticmethod(source.function_from(STEP.format(**n), {}, "names")),
     }  # fmt: skip
     return type("Mine", (td.Algorithm,), members)
 
@@ -62,7 +62,7 @@ def rule(**changed: str) -> Any:
         "estimates": {"V": inputs, "M": inputs}, "weight_rows": n["row"], "parameters": n["parameter"],
         "dots": {n["dot"]: f"{n['row']}.z", "m_next": "M.x'"}, "keeps": {n["keep"]: 0.0}, "holds": {n["hold"]: 0.0},
         "updates": f"{n['row']} -= {n['result']} z", n["parameter"]: 0.3,
-        "step": staticmethod(source.made(RULE_STEP.format(**n), {}, "names")),
+        "step": staticmethod(source.function_from(RULE_STEP.format(**n), {}, "names")),
         "values": lambda self, seen: np.full(len(seen.index), 0.5),
     }  # fmt: skip
     return type("MyRule", (td.Rule,), members)

@@ -235,6 +235,8 @@ def test_refused() -> None:
         (lambda: td.TD(net, 0.1, initial=np.zeros(3)), "initial must be a number"),
         (lambda: td.Network(0), "inputs must be"),
         (lambda: td.Network(3, ()), "hidden must have at least one layer"),
+        (lambda: td.Network(3, None), "hidden must be an integer; got None"),
+        (lambda: td.Network(3, np.float64(2.5)), "hidden must be an integer; got "),
         (lambda: td.Network(3, sparsity=1.0), "sparsity must be below 1"),
         (lambda: td.Network(3, activation="relu"), 'activation must be "leaky_relu" or "tanh"'),  # type: ignore[arg-type]
         (lambda: td.Network(3, hiden=(3,)), "did you mean 'hidden'"),  # type: ignore[call-arg]

@@ -106,6 +106,18 @@ def test_obgd_without_discount_that_diverges_is_noticed(lam: float) -> None:
     assert np.isfinite(v.predict_many(X)).all()
 
 
+@pytest.mark.interpreted
+def test_obgd_without_discount_that_drifts_is_noticed() -> None:
+    """ObGD bounds |δ|, so with γ = 1 many small errors outweigh the large one at the end, and V falls forever."""
+    X, ends = np.random.default_rng(1).normal(size=(2501, 3)), np.arange(2500) % 50 == 49
+    columns = X[:-1], np.full(2500, -1.0), X[1:], 1.0
+    with pytest.raises(td.Diverged):
+        td.TD(NET, td.steps.ObGD(), 0.9, bound=1.0).update_many(*columns, terminated=ends)
+    v = td.TD(NET, td.steps.IntentionalRMS(0.3), 0.9, bound=1.0)
+    v.update_many(*columns, terminated=ends)
+    assert (abs(v.predict_many(X[:100]) + 25) < 50).all()  # returns are -1 to -50
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lam", [0.9, 0.95, 1.0])
 def test_obgd_without_discount_stays_in_the_order_of_returns(lam: float) -> None:

@@ -78,7 +78,7 @@ def test_operations_are_the_declaration_bit_for_bit(name: str, rule: str, encode
     learner = learner_of(name, rule, encoder)
     found, truth = (driven(learner, machine(learner, kind)) for kind in (Operations, Interpreter))
     for row, numbers in found.rows.items():
-        expected = truth.rows[f"{row.of}_{row.name}"] if row.of else truth.own[row.name]
+        expected = truth.rows[f"{row.of}_{row.name}"] if row.of else truth.rule_rows[row.name]
         np.testing.assert_array_equal(numbers, expected, str(row))
     unused = {k for k in truth.kept if learner.model.mixture and k.startswith("V_")}  # of a V that does not learn
     assert {k: v for k, v in truth.kept.items() if k not in unused} == {

@@ -12,7 +12,7 @@ from tdlambda.engine.plan import Group
 from tdlambda.engine.trajectory import contiguous
 
 OPTIONS = ("reward", "gamma_next", "rho")
-STATES, STEPS, LANES = 9, 120, 8
+STATES, STEPS, LANES = 9, 60, 8
 TABLE = np.random.default_rng(0).normal(size=(STATES, 4)) / 2
 
 

@@ -33,7 +33,7 @@ def test_lanes_with_a_shared_estimate_are_the_learners_themselves(name: str, rul
     for k, learner in enumerate(some):
         learner.update_many(stream)
         ours = found.learners[k][0]
-        for row in [*learner.model.rows, *learner.model.own_rows]:
+        for row in [*learner.model.rows, *learner.model.rule_rows]:
             np.testing.assert_allclose(ours.row(row), learner.row(row), atol=1e-11, err_msg=row)
         more = task.sampler(4).take(50)
         for one in (learner, ours):

@@ -54,15 +54,29 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Pa
 @pytest.fixture
 def chrome(chromium: tuple[Any, Path], file: Path) -> Iterator[Any]:
     """The page, opened anew at the size of a desk; it must have been quiet when the test is over."""
-    browser = chromium[0]
+    open_at_a_desk(chromium[0], file)
+    chromium[0].untouched = False
+    yield chromium[0]
+    assert chromium[0].get_log("browser") == []
+
+
+@pytest.fixture
+def untouched(chromium: tuple[Any, Path], file: Path) -> Iterator[Any]:
+    """The page for tests that change nothing on it: opened anew if the test before may have changed something."""
+    if not getattr(chromium[0], "untouched", False):
+        open_at_a_desk(chromium[0], file)
+        chromium[0].untouched = True
+    yield chromium[0]
+    assert chromium[0].get_log("browser") == []
+
+
+def open_at_a_desk(browser: Any, file: Path) -> None:
     TOOLS["resize"](browser, 1200, 900)
     TOOLS["prefer"](browser, "light")
     browser.get("about:blank")
     browser.get_log("browser"), browser.get_log("performance")
     browser.get(file.as_uri())
     TOOLS["wait"](browser)
-    yield browser
-    assert browser.get_log("browser") == []
 
 
 def drawn(chrome: Any, figure: str) -> str:
@@ -141,6 +155,67 @@ def test_it_opens_without_a_word_and_without_a_request(chrome: Any, file: Path) 
     assert len(chrome.find_elements(By.CSS_SELECTOR, "section[data-figure]:not([hidden]) .plot > *")) >= 9
 
 
+def test_the_findings_stand_on_top(untouched: Any, view: Overview) -> None:
+    found = findings(view, ["fixed", "greedy_published", "META"])
+    assert untouched.find_element(By.ID, "headline").text == found.headline
+    for name, answer in (("which", found.which), ("better", found.better), ("sure", found.sure)):
+        said = [untouched.find_element(By.CSS_SELECTOR, f"#{name} {part}").text for part in ("h2", ".short", ".long")]
+        assert said == [answer.question, answer.short, answer.text]
+
+
+def points(chrome: Any, figure: str, label: str) -> list[Any]:
+    """The marks of a series, by what a reader of screens is told of them."""
+    found = chrome.find_elements(By.CSS_SELECTOR, f"#{figure} .mark-symbol path[aria-label]")
+    return [node for node in found if f"method: {label};" in node.get_attribute("aria-label")]
+
+
+def test_pointing_at_a_mean_shows_it_its_interval_and_n(untouched: Any, ring: Path) -> None:
+    svg = untouched.find_element(By.CSS_SELECTOR, "#u svg")
+    untouched.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
+    ActionChains(untouched).move_to_element(points(untouched, "u", "λ = 0")[1]).perform()  # no other mark covers it
+    shown = tip(untouched)
+    given = {name: float(value) for name, value in (part.split(" = ") for part in shown["at"].split(", "))}
+    found = summary(rows(ring, "fixed", alpha=given["α"], lam=given["λ"])["tail"].to_numpy())
+    assert shown["method"] == "λ = 0"
+    assert read(shown["mean"]) == pytest.approx(found.mean, rel=6e-3)
+    low, high = shown["95 % interval"].split(" to ")
+    assert [read(low), read(high)] == pytest.approx([found.low, found.high], rel=6e-3)
+    assert shown["runs"] == "8"
+
+
+def test_the_table_has_the_colours_of_the_thesis(untouched: Any) -> None:
+    cells = untouched.find_elements(By.CSS_SELECTOR, "#heat td[data-value]")
+    values = [float(cell.get_attribute("data-value")) for cell in cells]
+    assert len(values) == 3 * 4
+    shown = [tuple(map(int, re.findall(r"\d+", cell.value_of_css_property("background-color"))[:3])) for cell in cells]
+    for mine, theirs in zip(shown, colours(values), strict=True):
+        assert mine == pytest.approx(theirs, abs=1)  # 0.5 is rounded up there, to even here
+
+
+def test_figures_and_controls_have_names(untouched: Any) -> None:
+    nameless = untouched.execute_script(
+        """return [...document.querySelectorAll(".plot svg, input, select, button")].filter((node) =>
+          !(node.getAttribute("aria-label") || node.labels?.length || node.textContent.trim()))
+          .map((node) => node.outerHTML);"""
+    )
+    assert nameless == []
+    assert untouched.execute_script("return document.documentElement.lang") == "en"
+
+
+@pytest.mark.usefixtures("untouched")
+def test_the_csv_has_the_numbers_of_the_results(chromium: tuple[Any, Path], ring: Path) -> None:
+    table = downloaded(chromium, "u")
+    assert len(table) == 3 * (2 + 1 + 1 + 1)  # each fixed λ, greedy, META, the best fixed λ
+    for row in table:
+        settings = {name: float(row[name]) for name in ("alpha", "lam", "kappa") if row[name]}
+        found = summary(rows(ring, row["method"], **settings)["tail"].to_numpy())
+        numbers = [float(row[name]) for name in ("mean", "low", "high", "std", "n", "diverged")]
+        assert numbers == pytest.approx([found.mean, found.low, found.high, found.std, 8, 0], rel=1e-5)
+        if row["method"] == "META":  # κ is the best at this α
+            others = [rows(ring, "META", alpha=settings["alpha"], kappa=k)["tail"].mean() for k in (1e-3, 1e-2)]
+            assert numbers[0] == pytest.approx(min(x for x in others if isinstance(x, float)), rel=1e-5)
+
+
 def test_a_change_is_drawn_in_less_time_than_the_page(chrome: Any) -> None:
     """A choice changes parameters; nothing is built anew."""
     kept, took = chrome.execute_async_script(
@@ -152,34 +227,6 @@ def test_a_change_is_drawn_in_less_time_than_the_page(chrome: Any) -> None:
     )
     assert kept
     assert took < chrome.execute_script("return performance.now()")
-
-
-def test_the_findings_stand_on_top(chrome: Any, view: Overview) -> None:
-    found = findings(view, ["fixed", "greedy_published", "META"])
-    assert chrome.find_element(By.ID, "headline").text == found.headline
-    for name, answer in (("which", found.which), ("better", found.better), ("sure", found.sure)):
-        said = [chrome.find_element(By.CSS_SELECTOR, f"#{name} {part}").text for part in ("h2", ".short", ".long")]
-        assert said == [answer.question, answer.short, answer.text]
-
-
-def points(chrome: Any, figure: str, label: str) -> list[Any]:
-    """The marks of a series, by what a reader of screens is told of them."""
-    found = chrome.find_elements(By.CSS_SELECTOR, f"#{figure} .mark-symbol path[aria-label]")
-    return [node for node in found if f"method: {label};" in node.get_attribute("aria-label")]
-
-
-def test_pointing_at_a_mean_shows_it_its_interval_and_n(chrome: Any, ring: Path) -> None:
-    svg = chrome.find_element(By.CSS_SELECTOR, "#u svg")
-    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
-    ActionChains(chrome).move_to_element(points(chrome, "u", "λ = 0")[1]).perform()  # no other mark covers it
-    shown = tip(chrome)
-    given = {name: float(value) for name, value in (part.split(" = ") for part in shown["at"].split(", "))}
-    found = summary(rows(ring, "fixed", alpha=given["α"], lam=given["λ"])["tail"].to_numpy())
-    assert shown["method"] == "λ = 0"
-    assert read(shown["mean"]) == pytest.approx(found.mean, rel=6e-3)
-    low, high = shown["95 % interval"].split(" to ")
-    assert [read(low), read(high)] == pytest.approx([found.low, found.high], rel=6e-3)
-    assert shown["runs"] == "8"
 
 
 def test_choosing_a_point_chooses_its_step_size(chrome: Any) -> None:
@@ -301,20 +348,6 @@ def test_nothing_is_without_a_partner_in_the_dark(chrome: Any) -> None:
     assert left == []
 
 
-@pytest.mark.usefixtures("chrome")
-def test_the_csv_has_the_numbers_of_the_results(chromium: tuple[Any, Path], ring: Path) -> None:
-    table = downloaded(chromium, "u")
-    assert len(table) == 3 * (2 + 1 + 1 + 1)  # each fixed λ, greedy, META, the best fixed λ
-    for row in table:
-        settings = {name: float(row[name]) for name in ("alpha", "lam", "kappa") if row[name]}
-        found = summary(rows(ring, row["method"], **settings)["tail"].to_numpy())
-        numbers = [float(row[name]) for name in ("mean", "low", "high", "std", "n", "diverged")]
-        assert numbers == pytest.approx([found.mean, found.low, found.high, found.std, 8, 0], rel=1e-5)
-        if row["method"] == "META":  # κ is the best at this α
-            others = [rows(ring, "META", alpha=settings["alpha"], kappa=k)["tail"].mean() for k in (1e-3, 1e-2)]
-            assert numbers[0] == pytest.approx(min(x for x in others if isinstance(x, float)), rel=1e-5)
-
-
 def test_the_csv_is_of_what_is_shown(chrome: Any, chromium: tuple[Any, Path], ring: Path) -> None:
     click(chrome, "[name=measure][value=area]")
     do(chrome, lambda: chrome.find_element(By.ID, "alpha").send_keys(Keys.HOME))
@@ -354,15 +387,6 @@ def test_comparisons_are_those_of_the_results(chrome: Any, chromium: tuple[Any, 
     assert float(turned["better"]) == pytest.approx(back.better, abs=1e-3)
 
 
-def test_the_table_has_the_colours_of_the_thesis(chrome: Any) -> None:
-    cells = chrome.find_elements(By.CSS_SELECTOR, "#heat td[data-value]")
-    values = [float(cell.get_attribute("data-value")) for cell in cells]
-    assert len(values) == 3 * 4
-    shown = [tuple(map(int, re.findall(r"\d+", cell.value_of_css_property("background-color"))[:3])) for cell in cells]
-    for mine, theirs in zip(shown, colours(values), strict=True):
-        assert mine == pytest.approx(theirs, abs=1)  # 0.5 is rounded up there, to even here
-
-
 def test_the_numbers_can_be_read_as_a_table(chrome: Any) -> None:
     chrome.find_element(By.CSS_SELECTOR, "#u summary").click()
     chrome.execute_async_script("setTimeout(arguments[0], 100)")
@@ -373,20 +397,16 @@ def test_the_numbers_can_be_read_as_a_table(chrome: Any) -> None:
     assert len(chrome.find_elements(By.CSS_SELECTOR, "#u details tbody tr")) == 12
 
 
-def test_figures_and_controls_have_names(chrome: Any) -> None:
-    nameless = chrome.execute_script(
-        """return [...document.querySelectorAll(".plot svg, input, select, button")].filter((node) =>
-          !(node.getAttribute("aria-label") || node.labels?.length || node.textContent.trim()))
-          .map((node) => node.outerHTML);"""
-    )
-    assert nameless == []
-    assert chrome.execute_script("return document.documentElement.lang") == "en"
+def test_no_screen_is_too_narrow(chrome: Any) -> None:
+    for width in (375, 320, 700, 1200):
+        TOOLS["resize"](chrome, width, 800)
+        chrome.execute_async_script("setTimeout(arguments[0], 300)")
+        everything_is_in_sight(chrome, width)
+        if width in (375, 1200):
+            names_do_not_overlap(chrome)
 
 
-@pytest.mark.parametrize("width", [375, 320, 700, 1200])
-def test_no_screen_is_too_narrow(chrome: Any, width: int) -> None:
-    TOOLS["resize"](chrome, width, 800)
-    chrome.execute_async_script("setTimeout(arguments[0], 300)")
+def everything_is_in_sight(chrome: Any, width: int) -> None:
     wide = chrome.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert wide[0] <= wide[1] == width
     boxes = chrome.execute_script(
@@ -397,10 +417,8 @@ def test_no_screen_is_too_narrow(chrome: Any, width: int) -> None:
     assert boxes == []
 
 
-@pytest.mark.parametrize("width", [375, 1200])
-def test_names_of_lines_and_of_ticks_do_not_overlap(chrome: Any, width: int) -> None:
-    TOOLS["resize"](chrome, width, 800)
-    chrome.execute_async_script("setTimeout(arguments[0], 300)")
+def names_do_not_overlap(chrome: Any) -> None:
+    """Of lines, and of ticks."""
     hits = chrome.execute_script(
         """const hits = [];
         const ids = ["u", "learning", "kappa", "paired", "sensitivity"].map((id) => `#${id} .plot svg`).join();
@@ -529,6 +547,22 @@ def test_served_it_renews_itself_and_keeps_what_was_chosen(
     chrome.get_log("browser")
 
 
+def test_pictures_of_any_page(tmp_path: Path) -> None:
+    """Of the whole page and of every figure that is not hidden, in three sizes; dark where the page is."""
+    figure = '<section id="{0}" data-figure="{0}" {1}>{0}</section>'
+    (tmp_path / "small.html").write_text(
+        "<!doctype html><style>@media (prefers-color-scheme: dark) { body { background: black } }</style>"
+        f'<body data-drawn="1"><div id="controls"></div><div class="answers">Yes</div>{figure.format("u", "")}'
+        f"{figure.format('heat', 'hidden')}</body>"
+    )
+    TOOLS["main"](tmp_path / "small.html", tmp_path)
+    names = {f"{kind}-{figure}.png" for kind in ("light", "dark", "phone") for figure in ("page", "top", "u")}
+    assert {path.name for path in tmp_path.glob("*.png")} == names
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
+    assert (tmp_path / "light-page.png").read_bytes() != (tmp_path / "dark-page.png").read_bytes()
+
+
+@pytest.mark.slow
 def test_pictures_are_taken_by_a_command(ring: Path, tmp_path: Path) -> None:
     TOOLS["main"](ring, tmp_path)
     figures = ["page", "top", "u", "learning", "heat", "lambda", "motion", "kappa", "paired", "sensitivity", "diverged"]

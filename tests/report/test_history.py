@@ -42,6 +42,7 @@ def test_what_is_recorded_is_what_a_learner_driven_by_hand_knows(name: str) -> N
     np.testing.assert_array_equal(history.learner.weights, v.weights)  # it went on to the last step
 
 
+@pytest.mark.costly
 def test_exact_statistics_are_those_of_the_model() -> None:
     moments = [0, 3000]
     mdp, pi, b = RING.mdp, RING.target, RING.behavior
@@ -97,7 +98,7 @@ def test_the_chart_shows_what_was_recorded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "panels"), [("META", 6), pytest.param("greedy", 5, marks=pytest.mark.costly), ("a table of λ", 3)]
+    ("name", "panels"), [("META", 6), pytest.param("greedy", 5, marks=pytest.mark.slow), ("a table of λ", 3)]
 )
 def test_it_is_written_to_a_file_as_its_suffix_says(name: str, panels: int, tmp_path: Path) -> None:
     history = td.report.follow(RING, LEARNERS[name](), 500, points=4)

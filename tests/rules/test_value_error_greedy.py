@@ -138,7 +138,7 @@ def test_the_variance_against_the_exact_one() -> None:
 
 def side_by_side(own: Any, ours: Any) -> Any:
     """The rule's rows, one by one, and all numbers of the two learners; lanes share one list of live features."""
-    for name in own.model.own_rows:
+    for name in own.model.rule_rows:
         yield name, own.row(name), ours.row(name)
     for name in set(own.memory.record.dtype.names) - {"n_live"}:
         yield name, own.memory.record[name], ours.memory.record[name]

@@ -130,7 +130,10 @@ class AutoTD(BatchLearner):
             The arguments of its constructor; `lam` is "auto" or a `td.rules.LambdaMixture`, whose `lams` is used.
         """
         network, experts = with_each_lambda(kind, given, options)
-        return cls(Dense(network.inputs), experts=experts, built_in=False)
+        mixture = cls(Dense(network.inputs), experts=experts, built_in=False)
+        # Until an episode ends, equal rewards would fix the value, far from networks that begin near 0.
+        mixture._bank.memory.mixture.number["ended"] = 1.0
+        return mixture
 
     def _default_algorithm(self) -> type[declare.AlgorithmDeclaration] | None:
         few = isinstance(self.features, Dense) and self.features.size <= FEW

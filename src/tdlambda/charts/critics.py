@@ -7,7 +7,7 @@ from typing import Any
 
 from altair.typing import ChartType
 
-from tdlambda.charts.document import document, drawing
+from tdlambda.charts.document import document, drawing, html_table
 from tdlambda.charts.ranges import ranges
 from tdlambda.charts.style import finished, number
 from tdlambda.charts.tidy import Rows
@@ -47,12 +47,12 @@ def page(audit: Any) -> str:
 def _table(audit: Any) -> str:
     percent, best = f"{100 * audit.level:g} %", audit.order[0]
     heads = ("", f"minus {audit.best}", percent, f"{audit.best} is closer", "error²", percent)
-    rows = ["<tr>" + "".join(f"<th>{html.escape(head)}</th>" for head in heads) + "</tr>"]
+    rows = []
     for k in audit.order:
         cells = [html.escape(audit.names[k]), "", "", ""]
         if k != best:
             limits = f"{number(audit.low[k, best])} to {number(audit.high[k, best])}"
             cells[1:] = number(audit.difference[k, best]), limits, likely(audit.probability[best, k])
         cells += [number(audit.error[k]), f"{number(audit.error_low[k])} to {number(audit.error_high[k])}"]
-        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    return f"<table>{''.join(rows)}</table>"
+        rows.append(("", cells))
+    return html_table(heads, rows)

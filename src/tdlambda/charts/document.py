@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import html
+from collections.abc import Iterable, Sequence
 
 import vl_convert
 from altair.typing import ChartType
@@ -25,6 +26,13 @@ def document(title: str, body: Iterable[str]) -> str:
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     head = f"<head>{head}<style>{_STYLE}</style></head>"
     return f'<!doctype html><html lang="en">{head}<body>{"".join(body)}</body></html>'
+
+
+def html_table(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A table; each row has the class of its line and its cells, which are HTML already."""
+    lines = [f"<tr>{''.join(f'<th>{html.escape(head)}</th>' for head in heads)}</tr>"]
+    lines += [f'<tr class="{kind}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>' for kind, cells in rows]
+    return f"<table>{''.join(lines)}</table>"
 
 
 def drawing(chart: ChartType) -> str:

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 from altair.typing import ChartType
 
-from tdlambda.charts.document import document, drawing
+from tdlambda.charts.document import document, drawing, html_table
 from tdlambda.charts.style import OKABE_ITO as COLOURS
 from tdlambda.charts.style import SOFT, theme
 
@@ -173,18 +173,17 @@ def _figure(scored: Any) -> str:
 
 def _table(result: Any) -> str:
     heads = ("", "early R²", "late R²", "95 %", "RMSE", "bias", "slope", "Bellman error", "coverage")
-    rows = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
+    rows = []
     for name, s in result.questions.items():
         low, high = s.interval()["r2"] if s.known.any() else (np.nan, np.nan)
         limits = f"{low:.3f} to {high:.3f}" if np.isfinite(low) else ""
         held = f"{s.coverage:.0%} (nominal {s.level:.0%})" if np.isfinite(s.coverage) else ""
-        rows.append(_cells("", name, s.early, s.late, limits, f"{s.bellman:.4g}", held))
-        rows += [_cells("rival", rival, s.rivals_early[rival], late, "", "", "") for rival, late in s.rivals.items()]
-    return f"<table>{''.join(rows)}</table>"
+        rows.append(("", _cells(name, s.early, s.late, limits, f"{s.bellman:.4g}", held)))
+        rivals = s.rivals.items()
+        rows += [("rival", _cells(name, s.rivals_early[name], late, "", "", "")) for name, late in rivals]
+    return html_table(heads, rows)
 
 
-def _cells(kind: str, name: str, early: Any, late: Any, limits: str, *more: str) -> str:
+def _cells(name: str, early: Any, late: Any, limits: str, *more: str) -> list[str]:
     r2, *rest = late.words()
-    numbers = [early.words()[0], r2, limits, *rest]
-    cells = "".join(f"<td>{cell}</td>" for cell in (*numbers, *more))
-    return f'<tr class="{kind}"><td>{html.escape(name)}</td>{cells}</tr>'
+    return [html.escape(name), early.words()[0], r2, limits, *rest, *more]

@@ -165,11 +165,11 @@ class ActionValues(ValueState):
         """Set what code is generated from, and what it reads."""
         acting = self._b or self._pi
         self._chooses = isinstance(acting, GreedyPolicy)
-        self._given = not (isinstance(self._pi, GreedyPolicy) and self._chooses)
+        self._policies_known = not (isinstance(self._pi, GreedyPolicy) and self._chooses)
         aim, act = (p if isinstance(p, GreedyPolicy) else EpsilonGreedy() for p in (self._pi, acting))
         network = self.learner.features.form() if isinstance(self.features, Network) else None
         self.form = ValueForm(
-            self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, self._given,
+            self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, self._policies_known,
             on_policy, own_lam, clear, network,
         )  # fmt: skip
         self._kernel = None if own_lam else self.features.kernel
@@ -387,10 +387,10 @@ class ActionValues(ValueState):
                 raise TypeError(NO_GAMMA)
             reward, gamma = number(reward, "reward"), number(0.0 if gamma is None else gamma, "gamma")
         lam = self.fixed_lam
-        if lam is None or self._given:
+        if lam is None or self._policies_known:
             action, next_action = self._action(action, "action"), self._action(next_action, "next_action")
             lam = 0.0 if ended & 1 else self._lam_of(next_obs, next_action)
-            if self._given and not ended & 1:
+            if self._policies_known and not ended & 1:
                 self._fill(next_obs, next_action)
         if type(obs) is int is type(next_obs) and self._one_hot:
             status = self._learn_index(obs, next_obs, action, next_action, reward, gamma, lam, ended)

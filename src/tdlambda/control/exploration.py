@@ -62,6 +62,18 @@ def softmax(q: Floats, temperature: float, out: Floats) -> None:
         out[a] /= total
 
 
+def draw(probabilities: Floats, u: float) -> int:
+    """The action whose interval of [0, 1) contains u; never one of probability 0."""
+    total, last = 0.0, 0
+    for k in range(probabilities.size):
+        if probabilities[k] > 0:
+            total += probabilities[k]
+            if u < total:
+                return k
+            last = k
+    return last
+
+
 @says_arguments
 class Falling(ByParameters):
     """A level that decreases linearly from `start` to `end` over a number of steps or episodes.

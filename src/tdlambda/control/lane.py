@@ -49,7 +49,7 @@ def check_values(agent: ActionValues, world: World, name: str) -> None:
     """Raise ValueError if an agent with action values has no compiled form."""
     if agent.actions != world.actions:
         raise ValueError(f"agents: {name!r} has {agent.actions} actions, but the world has {world.actions}")
-    if agent.form.given:
+    if agent.form.policies_known:
         raise ValueError(
             f"agents: {name!r}: policy and behavior must be td.control.EpsilonGreedy or td.control.Boltzmann; "
             f"got {agent.policy!r} and {agent.behavior!r}"

@@ -18,33 +18,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, integer
+from tdlambda.control.exploration import draw, softmax
 from tdlambda.control.policy import Behavior, Policy, PolicyKernel
 from tdlambda.features import Encoder, Network
 from tdlambda.runner.behavior import as_function, check_coverage, drawn
 
 
 def distribution(s: Any, out: Floats) -> None:
-    """Replace the preferences in `out` by π(·|s); the largest preference is subtracted to avoid overflow."""
-    n, top, total = out.size // 2, -np.inf, 0.0
-    for a in range(n):
-        top = max(top, out[a])
-    for a in range(n):
-        out[a] = math.exp(out[a] - top)
-        total += out[a]
-    for a in range(n):
-        out[a] /= total
+    """Replace the preferences in `out` by π(·|s)."""
+    n = out.size // 2
+    softmax(out[:n], 1.0, out[:n])
 
 
 def choose(out: Floats, u: float) -> int:
-    """The action whose interval of [0, 1) contains u; never one of probability 0."""
-    total, last = 0.0, 0
-    for a in range(out.size // 2):
-        total += out[a]
-        if out[a] > 0:
-            if u < total:
-                return a
-            last = a
-    return last
+    """The action that a uniform random number u selects."""
+    return draw(out[: out.size // 2], u)
 
 
 def score(s: Any, action: int, point: Floats, out: Floats) -> None:

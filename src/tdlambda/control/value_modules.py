@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tdlambda.control import value_steps, values_in_world
 from tdlambda.control.actor_modules import Parts
+from tdlambda.control.exploration import draw
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.schedules import network, one
@@ -152,7 +153,7 @@ class ValueForm(NamedTuple):
     behave: Callable[..., None]
     correction: str
     target: str
-    given: bool
+    policies_known: bool
     on_policy: bool
     own_lam: bool
     clears: bool = False
@@ -161,10 +162,10 @@ class ValueForm(NamedTuple):
     @property
     def constants(self) -> dict[str, Any]:
         """The arguments of the functions of `value_steps` that are fixed."""
-        names = ("target", "given", "on_policy", "own_lam", "clears")
+        names = ("target", "policies_known", "on_policy", "own_lam", "clears")
         return {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
 
-    def write(self, parts: Parts, known: bool = False) -> None:
+    def write(self, parts: Parts, values_known: bool = False) -> None:
         """Write the agent's functions, after the learner's and `weight_`."""
         parts.write("NEVER", f"NEVER, NO_ACTION = {value_steps.NEVER}, {value_steps.NO_ACTION}")
         parts.copy(self.aim, "aim_")
@@ -174,17 +175,18 @@ class ValueForm(NamedTuple):
             parts.write("values", VALUES.format(outputs=len(self.network.widths) - 1))
         else:
             parts.copy(value_steps.linear_values, "values")
-        for name in ("aimed", "behaved", "draw"):
-            parts.copy(getattr(value_steps, name), name)
+        for name, function in {"aimed": value_steps.aimed, "behaved": value_steps.behaved, "draw": draw}.items():
+            parts.copy(function, name)
         if self.clears:
             a, rows = self.model.algorithm, self.model.rows
             traces = [rows.index(f"{k}_{r}") for k in self.model.estimates for r in words(a.trace_rows)]
             parts.write(
                 "clear_others_", CLEAR.format(rows="".join(f"                rows_[{r}, f_] = 0.0\n" for r in traces))
             )
-        constants = self.constants | {"known": known}
+        constants = self.constants | {"values_known": values_known}
         features = value_steps.pair_features if self.network is None else value_steps.network_features
         parts.copy(value_steps.look_ahead, "look_ahead_", constants)
+        parts.copy(value_steps.coefficient_of, "coefficient_of_", constants)
         parts.copy(value_steps.weigh, "weigh_", constants)
         parts.copy(features, "features_", constants)
         parts.copy(value_steps.transition, "transition", constants)
@@ -193,7 +195,7 @@ class ValueForm(NamedTuple):
         """Write the agent's functions, after the learner's, for `interaction.interact`."""
         if not lazily:
             parts.copy(value_steps.weight, "weight_")
-        self.write(parts, known=True)
+        self.write(parts, values_known=True)
         for name in ("fits", "start", "act", "learn_from"):
             parts.copy(getattr(values_in_world, name), f"{name}_")
 

@@ -14,7 +14,8 @@ from tdlambda.core.runtime import OK
 from tdlambda.randomness import uniform
 
 if TYPE_CHECKING:
-    from tdlambda.control.value_steps import behaved, draw, transition
+    from tdlambda.control.exploration import draw
+    from tdlambda.control.value_steps import behaved, transition
     from tdlambda.control.value_steps import linear_values as values
 
 

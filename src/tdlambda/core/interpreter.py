@@ -28,7 +28,7 @@ class Interpreter:
         starts = {f"{k}_{row}": at for k in model.estimates for row, at in self.a.starts.items()}
         self.rows = {name: np.full(size, starts.get(name, 0.0)) for name in model.rows}
         width = size if z_size is None or model.over_x else z_size
-        self.own = {name: np.zeros(width) for name in model.own_rows}
+        self.rule_rows = {name: np.zeros(width) for name in model.rule_rows}
         self.kept: dict[str, float] = dict(model.held)
         self.visits, self.steps, self.since, self.most_reward, self.fresh = np.zeros(size), 0, 0, 0.0, True
         self.lam_next = self.td_error = self.most_gamma = 0.0
@@ -75,7 +75,7 @@ class Interpreter:
                     after.append(phase)
                 else:
                     self._phase(phase, known, x, y, z)
-            self._apply(self.own, "", self.rule.updates, known, x if self.model.over_x else z, y)
+            self._apply(self.rule_rows, "", self.rule.updates, known, x if self.model.over_x else z, y)
             self.kept |= {keep: known[keep] for keep in (*self.rule.keeps, *self.rule.holds)}
         for k in self.model.learning:
             carried = {f"{k}_{keep}": float(self.rows[f"{k}_{row}"] @ z) for keep, row in self.model.carried.items()}
@@ -90,7 +90,9 @@ class Interpreter:
         if self.fresh:
             traces = [f"{k}_{r}" for k in self.model.estimates for r in words(self.a.trace_rows)]
             self.rows |= {name: 0 * self.rows[name] for name in traces}
-            self.own |= {r: 0 * self.own[r] for r in (words(self.rule.trace_rows) if self.rule is not None else [])}
+            self.rule_rows |= {
+                r: 0 * self.rule_rows[r] for r in (words(self.rule.trace_rows) if self.rule is not None else [])
+            }
 
     def _largest(self, reward: float, gamma: float) -> float:
         """The largest value that rewards and discounts so far allow."""
@@ -149,8 +151,8 @@ class Interpreter:
         vectors = {"x": x, "x'": y, "z": z}
         for name, what in self.rule.dots.items():
             left, *rest = what.split(".")
-            if left in self.own:
-                found[name] = self.own[left] @ vectors[rest[0]]
+            if left in self.rule_rows:
+                found[name] = self.rule_rows[left] @ vectors[rest[0]]
             elif rest[-1] in vectors:
                 found[name] = self.rows[f"{left}_{first if len(rest) == 1 else rest[0]}"] @ vectors[rest[-1]]
             else:
@@ -176,16 +178,16 @@ class Interpreter:
             if not self.rule.closes(self.since, len(x), ended, *shared):
                 return
             self.since = 0
-        sums = dict.fromkeys([n for n in results if n not in self.own], 0.0)
+        sums = dict.fromkeys([n for n in results if n not in self.rule_rows], 0.0)
         first = words(self.a.weight_rows)[0]
         for f in np.flatnonzero(vector):
-            local = known | {r: row[f] for r, row in self.own.items()} | {"x": vector[f]}
+            local = known | {r: row[f] for r, row in self.rule_rows.items()} | {"x": vector[f]}
             found = call(local | {f"{k}_w": self.rows[f"{k}_{first}"][f] for k in self.model.estimates})
             for name, value in found.items():
                 if name in sums:
                     sums[name] += value
                 else:
-                    self.own[name][f] = value
+                    self.rule_rows[name][f] = value
         known |= sums | {f"{phase.name}_count": float(np.count_nonzero(vector))}
 
     def _estimate(self, k: str, given: Any, known: Any, dots: Any, sizes: Any, x: Any, y: Any) -> None:
@@ -260,9 +262,9 @@ def _callable(function: Any) -> Any:
     """A function, from itself or from its source."""
     if callable(function):
         return function
-    room: dict[str, Any] = {}
-    exec(function, room)
-    return next(value for name, value in room.items() if name != "__builtins__")
+    namespace: dict[str, Any] = {}
+    exec(function, namespace)
+    return next(value for name, value in namespace.items() if name != "__builtins__")
 
 
 def _named(names: list[str], values: Any) -> dict[str, Any]:

@@ -1,8 +1,18 @@
-"""Model → operations: the order of a step, written once."""
+"""Model → operations: the order of a step, written once, in `_Lowering.operations`.
+
+    the transition     γ' and x' on termination, the largest prediction allowed, step sizes
+    numbers            dot products of rows with x, x' and z; kept numbers; the centred reward
+    the rule           its inputs; its functions, which give λ' and the inputs of the estimates; its equations
+    each estimate      `before`, `step`, the numbers kept for the next step, then the rows
+    the end            δ for the user, divergence, the mixture, late functions of the rule, live features, traces
+
+A name of the rule stands for a number of the record, or for one that an earlier operation has computed: `known` says
+which, and is filled while the operations are made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -38,6 +48,11 @@ def dot_name(k: str, left: str, right: str) -> str:
     return (f"{left}_{right}_" if left in ("x", "x'") else f"{k}_{left}_{right}").replace("'", "_next")
 
 
+def rows_of(of: str, names: Iterable[str]) -> tuple[ir.Row, ...]:
+    """Rows of an estimate, or of the rule ("")."""
+    return tuple(ir.Row(of, name) for name in names)
+
+
 class _Lowering:
     """The operations of a model, part by part."""
 
@@ -54,55 +69,59 @@ class _Lowering:
         operations = self.operations(inputs)
         return ir.Step(
             title=m.title, operations=tuple(operations), estimates=tuple(m.estimates),
-            rows=tuple(ir.Row(k, r) for k in m.estimates for r in a.row_names()),
-            rule_rows=tuple(ir.Row("", r) for r in m.own_rows), rule_rows_over_x=m.over_x,
+            rows=self.of_all(a.row_names()), rule_rows=rows_of("", m.rule_rows), rule_rows_over_x=m.over_x,
             starts={ir.Row(k, r): float(v) for k in m.estimates for r, v in a.starts.items()},
             weights=tuple(words(a.weight_rows)), traces=tuple(words(a.trace_rows)),
             parameters=tuple(m.constant_numbers), algorithm_parameters=tuple(words(a.parameters)),
             rule_parameters=tuple(words(rule.parameters)) if rule is not None else (),
             shared=tuple(words(rule.shared)) if rule is not None else (),
             slots=tuple(m.kept), held=dict(m.held), inputs=inputs,
-            given={k: tuple(self.value(source) for source in what[:4]) for k, what in m.estimates.items()},
-            apart=tuple(m.given),
+            signals={k: tuple(map(self.value, what[:4])) for k, what in m.estimates.items()},
+            set_outside=tuple(m.set_outside),
         )  # fmt: skip
 
     def operations(self, inputs: tuple[str, ...]) -> list[ir.Operation]:
-        """The operations, in order."""
-        m, a, rule = self.model, self.a, self.rule
-        ops: list[ir.Operation] = [ir.Begin(inputs, a.reads_terminal), ir.Limit()]
-        ops.append(ir.Sizes(tuple(f"{s}_" for s in words(a.sizes)), tuple(words(a.sizes)), m.sizes_by))
-        ops += [self.dot(*needed) for needed in m.needed()]
-        ops += [ir.Outer(dot_name("", *what.split(".")), what) for what in m.outer.values()]
-        ops += self.loads()
-        ops += [ir.Center(m.learning[0], ir.Local(f"{m.learning[0]}_{a.center}"))] if a.center else []
-        ops += self.rule_inputs()
-        ops += [self.phase(p) for p in m.phases if p.where not in LATE]
-        ops += self.rule_updates()
-        for k in m.learning:
-            ops += self.estimate(k)
-        lam = self.known.get("lam_next" if rule is None else rule.estimates["V"][3], ir.Local("lam_next"))
-        here, ahead = f"V_{self.first}_x", f"V_{self.first}_x_next"
-        ops += [ir.Let("", name, ir.Const(0.0)) for name in (here, ahead) if "V" in m.apart]
-        ops.append(ir.Report(ir.Local(here), ir.Local(ahead), lam))
-        ops += self.checks()
-        ops += self.mixture()
-        ops += [self.phase(p) for p in m.phases if p.where in LATE]
-        return ops + self.ends()
+        """The operations, in order: see the module."""
+        sizes = words(self.a.sizes)
+        return [
+            ir.Begin(inputs, self.a.reads_terminal),
+            ir.Limit(),
+            ir.Sizes(tuple(f"{size}_" for size in sizes), tuple(sizes), self.model.sizes_by),
+            *(self.dot(*needed) for needed in self.model.needed()),
+            *(ir.Outer(dot_name("", *what.split(".")), what) for what in self.model.outer.values()),
+            *self.loads(),
+            *self.centering(),
+            *self.rule_inputs(),
+            *(self.phase(p) for p in self.model.phases if p.where not in LATE),
+            *self.rule_updates(),
+            *(op for k in self.model.learning for op in self.estimate(k)),
+            *self.report(),
+            *self.checks(),
+            *self.mixture(),
+            *(self.phase(p) for p in self.model.phases if p.where in LATE),
+            *self.ends(),
+        ]
 
     def value(self, name: str) -> ir.Value:
         """What a name of the rule stands for."""
         return self.known.get(name, ir.Local(name))
+
+    def of_all(self, names: Iterable[str]) -> tuple[ir.Row, ...]:
+        """Rows of all estimates."""
+        return tuple(row for k in self.model.estimates for row in rows_of(k, names))
+
+    def flag(self, k: str) -> str:
+        """The estimate itself if it restarts instead of diverging, so that it has its own flag for its bounds."""
+        return k if k in self.model.restarting else ""
 
     # ---- before the estimates learn ----------------------------------------------------------------------------------
 
     def dot(self, k: str, left: str, right: str) -> ir.Operation:
         """A dot product of an estimate's row."""
         out = dot_name(k, left, right)
-        return (
-            ir.Dot(out, ir.Row(k, left), right)
-            if right in ("x", "x'", "z")
-            else ir.RowDot(out, ir.Row(k, left), ir.Row(k, right))
-        )
+        if right in ("x", "x'", "z"):
+            return ir.Dot(out, ir.Row(k, left), right)
+        return ir.RowDot(out, ir.Row(k, left), ir.Row(k, right))
 
     def loads(self) -> list[ir.Operation]:
         """The kept numbers, or their values at the start of an episode."""
@@ -110,11 +129,7 @@ class _Lowering:
         for k in self.model.learning:
             for keep, start in self.a.keeps.items():
                 pin, name = self.model.pinned(k, keep), f"{k}_{keep}"
-                begin: ir.Value = (
-                    ir.Local(dot_name(k, *self.a.dots[start].split(".", 1)))
-                    if isinstance(start, str)
-                    else ir.Const(float(start))
-                )
+                begin: ir.Value = self.dot_of(k, start) if isinstance(start, str) else ir.Const(float(start))
                 ops.append(ir.Load(k, name, name, begin) if pin is None else ir.Let(k, name, ir.Const(pin)))
             ops += [ir.Load(k, f"{k}_{hold}", f"{k}_{hold}") for hold in self.a.holds]
         if self.rule is not None:
@@ -122,6 +137,15 @@ class _Lowering:
             ops += [ir.Load("", hold, hold) for hold in self.rule.holds]
             self.known |= {name: ir.Local(name) for name in (*self.rule.keeps, *self.rule.holds)}
         return ops
+
+    def dot_of(self, k: str, name: str) -> ir.Local:
+        """The value of one of the algorithm's `dots` for an estimate."""
+        return ir.Local(dot_name(k, *self.a.dots[name].split(".", 1)))
+
+    def centering(self) -> list[ir.Operation]:
+        """The reward minus its average, which the first estimate learns."""
+        first = self.model.learning[:1] if self.a.center else []
+        return [ir.Center(k, ir.Local(f"{k}_{self.a.center}")) for k in first]
 
     def rule_inputs(self) -> list[ir.Operation]:
         """The inputs and dot products that the rule's functions have as arguments."""
@@ -158,10 +182,10 @@ class _Lowering:
             self.known |= {name: ir.Local(name) for name in phase.results}
             return op
         where = phase.where.removeprefix("after ")
-        at: dict[str, ir.Entry | ir.Here] = {r: ir.Entry(ir.Row("", r)) for r in m.own_rows} | {"x": ir.Here(where)}
+        at: dict[str, ir.Entry | ir.Here] = {r: ir.Entry(ir.Row("", r)) for r in m.rule_rows} | {"x": ir.Here(where)}
         at |= {f"{k}_w": ir.Entry(ir.Row(k, self.first)) for k in m.estimates}
-        rows = {n: ir.Row("", n) for n in phase.results if n in m.own_rows}
-        sums = {n: n for n in phase.results if n not in m.own_rows}
+        rows = {n: ir.Row("", n) for n in phase.results if n in m.rule_rows}
+        sums = {n: n for n in phase.results if n not in m.rule_rows}
         closes, count = None, f"{phase.name}_count"
         if phase.where == "all":
             closes, count = ir.Function("rule_closes", rule.closes, tuple(arguments(rule.closes)), ()), ""
@@ -175,8 +199,7 @@ class _Lowering:
         if rule is None or not rule.updates:
             return []
         lines, numbers = tuple(parse(rule.updates, rule.row_names())), rule.equations().coefficients
-        weights = tuple(ir.Row("", r) for r in words(rule.weight_rows))
-        at = "x" if self.model.over_x else "z"
+        weights, at = rows_of("", words(rule.weight_rows)), "x" if self.model.over_x else "z"
         return [ir.Update("", lines, {n: self.value(n) for n in numbers}, at, ir.Const(rule.row_bound), weights)]
 
     # ---- an estimate -------------------------------------------------------------------------------------------------
@@ -201,24 +224,20 @@ class _Lowering:
         if a.feature is not None:
             return [*ops, self.at_features(k, "feature", a.feature, "live", values, {})]
         lines, numbers = tuple(parse(a.updates, a.row_names())), a.equations().coefficients
-        weights, flag = tuple(ir.Row(k, r) for r in words(a.weight_rows)), k if k in m.restarting else ""
-        return [
-            *ops,
-            ir.Update(k, lines, {n: values[n] for n in numbers}, "x", ir.RecordNumber("bound"), weights, flag),
-        ]
+        weights, bound = rows_of(k, words(a.weight_rows)), ir.RecordNumber("bound")
+        return [*ops, ir.Update(k, lines, {n: values[n] for n in numbers}, "x", bound, weights, self.flag(k))]
 
     def numbers(self, k: str) -> dict[str, ir.Value]:
         """What the algorithm's functions may have as arguments, for an estimate."""
         a, m, what = self.a, self.model, self.model.estimates[k]
-        values: dict[str, ir.Value] = {n: ir.Local(dot_name(k, *dot.split(".", 1))) for n, dot in a.dots.items()}
+        values: dict[str, ir.Value] = {name: self.dot_of(k, name) for name in a.dots}
         values |= {n: ir.Local(f"{k}_{n}") for n in (*a.keeps, *a.holds)}
         values |= {n: self.value(source) for n, source in zip(INPUTS, what[:4], strict=True)}
         if m.corrected:
             values["lam_next"] = ir.Times(values["lam_next"], ir.Local("cut"))
         for size in words(a.sizes):
-            values[size] = (
-                ir.Local(f"{size}_") if what.pace == "one" else ir.Times(self.value(what.pace), ir.Local(f"{size}_"))
-            )
+            scheduled = ir.Local(f"{size}_")
+            values[size] = scheduled if what.pace == "one" else ir.Times(self.value(what.pace), scheduled)
             if m.without(size, k):
                 values[size] = ir.Const(0.0)
         return values | {
@@ -226,16 +245,11 @@ class _Lowering:
         }
 
     def at_features(
-        self,
-        k: str,
-        name: str,
-        function: Callable[..., Any],
-        where: str,
-        values: dict[str, ir.Value],
+        self, k: str, name: str, function: Callable[..., Any], where: str, values: dict[str, ir.Value],
         sums: dict[str, str],
-    ) -> ir.Visit:
+    ) -> ir.Visit:  # fmt: skip
         """A function of the algorithm that is called at features."""
-        a, m = self.a, self.model
+        a = self.a
         at: dict[str, ir.Entry | ir.Here] = {r: ir.Entry(ir.Row(k, r)) for r in a.row_names()}
         at |= {"x": ir.Here("x"), "x_next": ir.Here("x'")}
         given, made = tuple(arguments(function)), tuple(returned(function))
@@ -243,10 +257,17 @@ class _Lowering:
         return ir.Visit(
             k, ir.Function(name, function, given, made), where,
             tuple(at.get(n) or values.get(n, ir.Local(f"{k}_{n}")) for n in given), rows, sums, distinct=True,
-            bounded=tuple(ir.Row(k, r) for r in words(a.weight_rows) if r in rows), flag=k if k in m.restarting else "",
+            bounded=rows_of(k, (r for r in words(a.weight_rows) if r in rows)), flag=self.flag(k),
         )  # fmt: skip
 
     # ---- after the estimates have learned ----------------------------------------------------------------------------
+
+    def report(self) -> list[ir.Operation]:
+        """δ of the value and λ', for the user; V may be learned elsewhere."""
+        lam = self.known.get("lam_next" if self.rule is None else self.rule.estimates["V"][3], ir.Local("lam_next"))
+        here, ahead = f"V_{self.first}_x", f"V_{self.first}_x_next"
+        lets = [ir.Let("", name, ir.Const(0.0)) for name in (here, ahead) if "V" in self.model.apart]
+        return [*lets, ir.Report(ir.Local(here), ir.Local(ahead), lam)]
 
     def checks(self) -> list[ir.Operation]:
         """Whether the learner has diverged; the numbers that the rule keeps."""
@@ -262,7 +283,7 @@ class _Lowering:
         ops += [ir.Keep("", keep, ir.Local(keep)) for keep in (*rule.keeps, *rule.holds)]
         late = {n for p in m.phases if p.where in LATE for n in p.results}
         numbers = [n for n in dict.fromkeys([*m.results, *rule.keeps]) if n != "ready" and n not in late]
-        rows = tuple(ir.Row("", r) for r in m.own_rows) if not m.over_x else ()
+        rows = rows_of("", m.rule_rows) if not m.over_x else ()
         return [*ops, ir.Finite(tuple(numbers), rows)]
 
     def mixture(self) -> list[ir.Operation]:
@@ -273,30 +294,24 @@ class _Lowering:
         ops: list[ir.Operation] = []
         starts = {r: float(a.starts.get(r, 0.0)) for r in a.row_names() if r != self.first}
         for k in m.restarting:
-            keeps: dict[str, ir.Const | ir.Row] = {
-                f"{k}_{keep}": ir.Row(k, a.dots[start].partition(".")[0])
-                if isinstance(start, str)
-                else ir.Const(float(start))
-                for keep, start in a.keeps.items()
-            }
-            keeps |= {f"{k}_{hold}": ir.Const(float(start)) for hold, start in a.holds.items()}
+            keeps: dict[str, ir.Const | ir.Row] = {}
+            for name, start in {**a.keeps, **a.holds}.items():
+                row = a.dots[start].partition(".")[0] if isinstance(start, str) else ""
+                keeps[f"{k}_{name}"] = ir.Row(k, row) if isinstance(start, str) else ir.Const(float(start))
             ops.append(ir.Restart(k, next(iter(m.mixture)), self.first, starts, keeps))
-        return [
-            *ops,
-            ir.Mix(ir.Row("V", self.first), {ir.Row(k, self.first): number for k, number in m.mixture.items()}),
-        ]
+        parts = {ir.Row(k, self.first): number for k, number in m.mixture.items()}
+        return [*ops, ir.Mix(ir.Row("V", self.first), parts)]
 
     def ends(self) -> list[ir.Operation]:
         """Live features, and the end of an episode."""
-        m, a, rule = self.model, self.a, self.rule
-        last, traces = a.fading_weights(), words(a.trace_rows)
-        own = tuple(ir.Row("", r) for r in words(rule.trace_rows)) if rule is not None else ()
-
-        def of(names: list[str]) -> tuple[ir.Row, ...]:
-            return tuple(ir.Row(k, r) for k in m.estimates for r in names)
-
+        a, traces, last = self.a, words(self.a.trace_rows), self.a.fading_weights()
+        of_rule = rows_of("", words(self.rule.trace_rows)) if self.rule is not None else ()
         ops: list[ir.Operation] = [ir.Enliven("x")]
-        if m.reads_next or a.equations().fed_by_next([*traces, *last]):
+        if self.model.reads_next or a.equations().fed_by_next([*traces, *last]):
             ops.append(ir.Enliven("x'"))
-        ops.append(ir.Prune((*of([*traces, *last]), *own), tuple(words(a.trace_scale))))
-        return [*ops, ir.Clear((*of(traces), *own), bool(last)), ir.Stop(of(words(a.weight_rows)))]
+        return [
+            *ops,
+            ir.Prune((*self.of_all([*traces, *last]), *of_rule), tuple(words(a.trace_scale))),
+            ir.Clear((*self.of_all(traces), *of_rule), bool(last)),
+            ir.Stop(self.of_all(words(a.weight_rows))),
+        ]

@@ -80,7 +80,7 @@ def layout_of(model: Model, size: int, rule_size: int, dtype: str) -> Layout:
         changing=frozenset([*_MAXIMA, "td_error", "last_lam", *model.kept, *_COUNTERS]),
         within_episode=(*(name for name in model.kept if name not in model.held), "under_way", "length"),
         lists_live=size > DENSE_SIZE or one.always_sparse(model),
-        rule_rows=tuple(model.own_rows),
+        rule_rows=tuple(model.rule_rows),
         rule_size=rule_size,
         dtype=dtype,
     )

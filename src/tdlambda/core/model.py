@@ -119,13 +119,13 @@ class Model:
         return [f"{k}_{row}" for k in self.estimates for row in self.algorithm.row_names()]
 
     @cached_property
-    def given(self) -> list[str]:
+    def set_outside(self) -> list[str]:
         """Names of the rule's numbers that another module sets, because it learns their estimates."""
         dots = {} if self.rule is None else self.rule.dots
         return [name for name, what in dots.items() if what.split(".")[0] in self.apart]
 
     @cached_property
-    def own_rows(self) -> list[str]:
+    def rule_rows(self) -> list[str]:
         """The rule's own rows."""
         return [] if self.rule is None else self.rule.row_names()
 
@@ -182,7 +182,7 @@ class Model:
     @cached_property
     def results(self) -> list[str]:
         """The results of the rule's functions, without rows."""
-        return list(dict.fromkeys(n for p in self.phases for n in p.results if n not in self.own_rows))
+        return list(dict.fromkeys(n for p in self.phases for n in p.results if n not in self.rule_rows))
 
     def independent(self) -> tuple[str, ...]:
         """Estimates besides V whose learning does not depend on the rule, so that they may be learned separately."""

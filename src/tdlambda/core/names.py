@@ -34,32 +34,9 @@ IN_RULES = frozenset(
 """Functions and constants of generated modules, which a number of a rule would hide: it has no estimate's name before
 it."""
 IN_ROWS = frozenset(
-    [
-        "f",
-        "fresh",
-        "i",
-        "j",
-        "limit",
-        "listed",
-        "live",
-        "n",
-        "n_live",
-        "n_next",
-        "order",
-        "own",
-        "rows",
-        "s",
-        "state",
-        "value",
-        "within",
-        "x",
-        "x_next",
-        "xv",
-        "y",
-        "yv",
-        "z",
-        "zv",
-    ]
+    """
+    f fresh i j limit listed live n n_live n_next order own rows s state value within x x_next xv y yv z zv
+    """.split()  # noqa: SIM905
 )
 """Names that generated code uses itself, so that rows and step sizes may not have them."""
 IN_STATE = frozenset([*COUNTERS, *LIMITS, "offset", "power", "allowed_square", "largest", "limit", "out", "zeros"])

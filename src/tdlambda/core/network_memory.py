@@ -46,7 +46,7 @@ def heads_layout(model: Model, form: NetworkForm) -> Layout:
     """The layout of the estimates of a rule for λ, and of the rule, on the last hidden layer of a network."""
     size = form.widths[-2] + 1
     base = layout_of(model, size, size, "float64")
-    return replace(base, lists_live=one.always_sparse(model), changing=base.changing | {*model.given})
+    return replace(base, lists_live=one.always_sparse(model), changing=base.changing | {*model.set_outside})
 
 
 class NetworkMemory(Memory):

@@ -55,4 +55,4 @@ def _function(function: Callable[..., Any], names: Mapping[str, str]) -> Callabl
             part.id = names.get(part.id, part.id)
         elif isinstance(part, ast.arg):
             part.arg = names.get(part.arg, part.arg)
-    return source.made(ast.unparse(node), function.__globals__, f"{function.__qualname__}, renamed")
+    return source.function_from(ast.unparse(node), function.__globals__, f"{function.__qualname__}, renamed")

@@ -176,12 +176,12 @@ class _Decided(ast.NodeTransformer):
         return ast.Constant(eval(compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval"), {}))
 
 
-def made(text: str, names: Mapping[str, Any], title: str) -> Callable[..., Any]:
+def function_from(text: str, names: Mapping[str, Any], title: str) -> Callable[..., Any]:
     """A function from its source, with these global names; `inspect` can find the source."""
-    file, room = f"<{title}: {hash(text)}>", dict(names)
+    file, namespace = f"<{title}: {hash(text)}>", dict(names)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec"), room)
-    found: Callable[..., Any] = room[tree(text).name]
+    exec(compile(text, file, "exec"), namespace)
+    found: Callable[..., Any] = namespace[tree(text).name]
     return found
 
 

@@ -375,9 +375,9 @@ class Step:
     held: Mapping[str, float]
     """Those that are kept across episodes → their initial values."""
     inputs: tuple[str, ...]
-    given: Mapping[str, tuple[Value, ...]]
+    signals: Mapping[str, tuple[Value, ...]]
     """Estimate → its reward, discount, ratio and λ'."""
-    apart: tuple[str, ...]
+    set_outside: tuple[str, ...]
     """Numbers of the rule that another module sets, because it learns their estimates."""
 
     def all_of(self, kind: type[_Kind]) -> list[_Kind]:

@@ -65,10 +65,10 @@ def rewritten(function: Callable[..., Any], vectors: Mapping[str, int]) -> Calla
     used = {a.arg for a in node.args.args} | {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     if not used & set(vectors):
         return function
-    new = _Scalars(vectors, used).function(node)
-    made: Any = source.made(ast.unparse(ast.fix_missing_locations(new)), function.__globals__, function.__qualname__)
-    made.of_vectors = function  # for its notation
-    return made
+    text = ast.unparse(ast.fix_missing_locations(_Scalars(vectors, used).function(node)))
+    scalar: Any = source.function_from(text, function.__globals__, function.__qualname__)
+    scalar.of_vectors = function  # for its notation
+    return scalar
 
 
 class _Scalars:

@@ -221,7 +221,7 @@ def _compare(learner: Algorithm, truth: Interpreter, what: str) -> None:
 
 
 def _compare_rows(row: Callable[[str], Any], truth: Interpreter, what: str) -> None:
-    for name, theirs in (truth.rows | truth.own).items():
+    for name, theirs in (truth.rows | truth.rule_rows).items():
         ours = row(name)
         gap = np.abs(ours - theirs).max() / max(1.0, float(np.abs(theirs).max()))
         _require(gap < _TOLERANCE, f"{what}: row {name} differs from the interpreter's by {gap:.2g}")

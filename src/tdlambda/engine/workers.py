@@ -168,17 +168,14 @@ class LearnerWorker:
 
 def _parts_of(job: Job, learner: Any) -> dict[str, Any]:
     """The requested parts of a learner's final state."""
-    what: dict[str, Any] = {}
-    if "weights" in job.keep:
-        what["weights"] = np.array(learner.weights)
-    if "lambdas" in job.keep:
-        what["lambdas"] = _lambdas(job, learner)
-    if "estimates" in job.keep:
-        estimates = getattr(learner, "estimates", lambda at: learner.predict_many(at)[None])
-        what["estimates"] = estimates(job.observations)
-    if "learners" in job.keep:
-        what["learners"] = learner
-    return what
+    estimates = getattr(learner, "estimates", lambda at: learner.predict_many(at)[None])
+    makers: dict[str, Callable[[], Any]] = {
+        "weights": lambda: np.array(learner.weights),
+        "lambdas": lambda: _lambdas(job, learner),
+        "estimates": lambda: estimates(job.observations),
+        "learners": lambda: learner,
+    }
+    return {name: makers[name]() for name in job.keep}
 
 
 def _lambdas(job: Job, learner: Any) -> Floats:

@@ -43,11 +43,6 @@ class Dense(Encoder):
         values = require_finite(real_vectors(observations, self.size))
         return np.tile(self._indices, (values.shape[0], 1)), values
 
-    @property
-    def kernel(self) -> EncoderKernel | None:
-        """The compiled form of `encode`."""
-        return self._kernel
-
 
 def require_finite(vectors: Values) -> Values:
     """The vectors, after validating that |x|² is finite."""

@@ -55,11 +55,6 @@ class Encoded(Encoder):
             )
         return index, value
 
-    @property
-    def kernel(self) -> EncoderKernel | None:
-        """The compiled form of `encode`."""
-        return self._kernel
-
 
 def encode_encoded(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
     """The kernel of `Encoded`; its only number is the number of features."""

@@ -81,6 +81,7 @@ class Encoder(ByParameters, ABC):
     active: int
     states: int | None = None
     """Number of observations, if they are the integers from 0; None if they are not, or if the number is unknown."""
+    _kernel: EncoderKernel | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Validate the results of encoders defined outside this package."""
@@ -92,8 +93,7 @@ class Encoder(ByParameters, ABC):
                 if owner is cls or not issubclass(owner, Encoder):
                     setattr(cls, name, _checked(vars(owner)[name], batch=name == "encode_batch"))
                     if "kernel" not in vars(cls):  # the inherited kernel encodes as the base class does
-                        cls.kernel = Encoder.kernel  # type: ignore[method-assign]
-                        cls.loop_kernel = Encoder.loop_kernel  # type: ignore[method-assign]
+                        cls.kernel = cls.loop_kernel = property(lambda _: None)  # type: ignore[assignment,method-assign]
 
     @property
     def kernel(self) -> EncoderKernel | None:
@@ -101,7 +101,7 @@ class Encoder(ByParameters, ABC):
 
         A subclass with its own `encode` or `encode_batch` does not inherit it.
         """
-        return None
+        return self._kernel
 
     @property
     def loop_kernel(self) -> EncoderKernel | None:

@@ -41,6 +41,8 @@ class Fourier(BoxEncoder):
     array([1. , 1. , 0.5])
     """
 
+    _kernel: EncoderKernel
+
     def __init__(self, low: ArrayLike, high: ArrayLike, order: SupportsIndex = 3, outside: Outside = "clip") -> None:
         super().__init__(low, high, outside)
         self.order = whole_number("order", order, least=0)
@@ -75,11 +77,6 @@ class Fourier(BoxEncoder):
         values = np.empty((points.shape[0], self.size))
         self._fill(points, points.reshape(-1), values.reshape(-1))
         return np.tile(self._indices, (values.shape[0], 1)), values
-
-    @property
-    def kernel(self) -> EncoderKernel | None:
-        """The compiled form of `encode`."""
-        return self._kernel
 
     def _fill(self, points: Values, flat: Values, values: Values) -> None:
         wrong = _fill_cosines(flat, self._kernel.numbers, self._dimensions, self.size, values)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import whole_number
 from tdlambda.features.dense import Dense, require_finite
-from tdlambda.features.encoder import EncoderKernel, Indices, Values, as_vector
+from tdlambda.features.encoder import Indices, Values, as_vector
 from tdlambda.features.real import real_vectors
 
 
@@ -35,6 +35,7 @@ class Leading(Dense):
     def __init__(self, n: SupportsIndex, size: SupportsIndex) -> None:
         self.dimensions = whole_number("n", n, least=1)
         super().__init__(size)
+        self._kernel = None  # there is no compiled form
         if self.size > self.dimensions:
             raise ValueError(f"size must be at most n = {self.dimensions}; got {self.size}")
 
@@ -49,8 +50,3 @@ class Leading(Dense):
         """The indices and values of m vectors [m, n], each of shape [m, size]."""
         values = require_finite(np.ascontiguousarray(real_vectors(observations, self.dimensions)[:, : self.size]))
         return np.tile(self._indices, (values.shape[0], 1)), values
-
-    @property
-    def kernel(self) -> EncoderKernel | None:
-        """None: there is no compiled form."""
-        return None

@@ -128,7 +128,7 @@ class Network:
         dtype: Literal["float32", "float64"] = "float32",
     ) -> None:
         self.inputs = whole_number("inputs", inputs, least=1)
-        layers = [hidden] if isinstance(hidden, int) else list(hidden)
+        layers = [hidden] if np.ndim(hidden) == 0 else hidden
         self.hidden = tuple(whole_number("hidden", units, least=1) for units in layers)
         if not self.hidden:
             raise ValueError("hidden must have at least one layer; for a linear value, use td.features.Dense")

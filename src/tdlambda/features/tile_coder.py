@@ -56,6 +56,8 @@ class TileCoder(BoxEncoder):
     (array([ 3, 19]), array([1., 1.]))
     """
 
+    _kernel: EncoderKernel
+
     def __init__(
         self,
         low: ArrayLike,

@@ -16,21 +16,7 @@ from tdlambda.learners.recursive_lstd import RecursiveLSTD
 from tdlambda.learners.step_size import OneOver
 
 __all__ = [
-    "LEARNERS",
-    "LSPE",
-    "LSTD",
-    "Algorithm",
-    "Diverged",
-    "ExpectedTrace",
-    "LambdaChoice",
-    "LambdaDiscrepancy",
-    "LambdaReturn",
-    "Learner",
-    "MonteCarlo",
-    "NStepTD",
-    "OneOver",
-    "RecursiveLSTD",
-    "check_learner",
-    "choose_lambda",
+    "LEARNERS", "LSPE", "LSTD", "Algorithm", "Diverged", "ExpectedTrace", "LambdaChoice", "LambdaDiscrepancy",
+    "LambdaReturn", "Learner", "MonteCarlo", "NStepTD", "OneOver", "RecursiveLSTD", "check_learner", "choose_lambda",
     "learn_from_log",
-]
+]  # fmt: skip

@@ -407,7 +407,7 @@ class Algorithm(ModelLearner, declare.AlgorithmDeclaration, base=True):
             numbers, at = self.memory.heads, np.broadcast_to(self.memory.positions, found.shape)
             assert numbers is not None
             assert self._heads is not None
-            own = {name: numbers.row(name) for name in self._heads.own_rows}
+            own = {name: numbers.row(name) for name in self._heads.rule_rows}
             ready = numbers["steps"] > numbers["warm_up"]
             return self.rule.values(Seen(values, own, at, found, numbers.numbers(), ready))
         x, z = self.features.encode_batch(observations), self.lam_features.encode_batch(observations)
@@ -428,7 +428,7 @@ class Algorithm(ModelLearner, declare.AlgorithmDeclaration, base=True):
         """The information that a rule may use at some observations."""
         memory = self.memory
         estimates = dict(zip(self.model.estimates, self._estimates(x, xv), strict=False))
-        own = {name: memory.row(name) for name in self.model.own_rows}
+        own = {name: memory.row(name) for name in self.model.rule_rows}
         return Seen(estimates, own, z, zv, memory.numbers(), memory["steps"] > memory["warm_up"])
 
     def estimates(self, observations: Any) -> Floats:

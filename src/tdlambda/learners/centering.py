@@ -59,7 +59,7 @@ def _centered(base: type[declare.AlgorithmDeclaration]) -> type[declare.Algorith
         "of_value": f"{base.of_value} {ETA}",
         "holds": {**base.holds, AVERAGE: 0.0},
         "center": AVERAGE,
-        "step": staticmethod(source.made(text, {"algorithm_step": base.step}, title)),
+        "step": staticmethod(source.function_from(text, {"algorithm_step": base.step}, title)),
     }
     functions = {"before": base.before, "feature": base.feature}
     members |= {name: staticmethod(function) for name, function in functions.items() if function is not None}

@@ -224,9 +224,7 @@ class ReturnLearner(BatchLearner):
         self._weights: Array = np.zeros(features.size, dtype=dtype)
         self._weights[:] = start
         self._visits: Array = np.zeros(features.size if by_visits else 0, dtype=dtype)
-        schedule = {"alpha": self.alpha}
-        if isinstance(alpha, OneOver):
-            schedule = {"alpha": alpha.scale, "offset": alpha.offset, "power": alpha.power}
+        schedule = self.alpha.numbers() if isinstance(self.alpha, OneOver) else {"alpha": self.alpha}
         self._number = record("f8", f"{_FIXED} most_target")
         limits = {"bound": LARGEST[dtype], "factor": self.bound, "start": abs(start).max()}
         for name, value in (schedule | limits).items():

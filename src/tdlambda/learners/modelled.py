@@ -128,11 +128,7 @@ class ModelLearner(Learner, base=True):
         found |= {"start": top, "diverged_at": -1, "size": self.features.size}
         found |= {"z_size": self.lam_features.size, "last_lam": 1.0}
         found["dimensions"] = 0 if self._kernel is None else self._kernel.dimensions
-        if isinstance(self.alpha, OneOver):
-            found |= {"alpha": self.alpha.scale, "offset": self.alpha.offset, "power": self.alpha.power}
-        else:
-            found |= self.alpha.numbers() if isinstance(self.alpha, StepSize) else {"alpha": self.alpha}
-        return found
+        return found | ({"alpha": self.alpha} if isinstance(self.alpha, float) else self.alpha.numbers())
 
     def _of_rule(self) -> dict[str, float]:
         """The constants of a rule that learns λ, by name."""

@@ -68,6 +68,10 @@ class OneOver(ByParameters):
         self.scale = positive(scale, "scale")
         self.offset, self.power = not_negative(offset, "offset"), not_negative(power, "power")
 
+    def numbers(self) -> dict[str, float]:
+        """The numbers of the schedule, as compiled code reads them."""
+        return {"alpha": self.scale, "offset": self.offset, "power": self.power}
+
 
 Alpha: TypeAlias = float | OneOver | StepSize
 """Type of α: a number, a schedule, or an adaptive step size."""

@@ -14,20 +14,7 @@ from tdlambda.mdp.sampler import TableSampler, Transitions
 from tdlambda.mdp.view import PolicyView
 
 __all__ = [
-    "AverageReward",
-    "BestLambda",
-    "DifferentialFixedPoint",
-    "DistributionMismatch",
-    "Emphasis",
-    "FiniteMDP",
-    "LambdaMoments",
-    "LinearSystem",
-    "PolicyView",
-    "TableSampler",
-    "TabularPolicy",
-    "TraceCorrection",
-    "TraceOperator",
-    "Transitions",
-    "meta_derivative",
-    "meta_minimizer",
-]
+    "AverageReward", "BestLambda", "DifferentialFixedPoint", "DistributionMismatch", "Emphasis", "FiniteMDP",
+    "LambdaMoments", "LinearSystem", "PolicyView", "TableSampler", "TabularPolicy", "TraceCorrection", "TraceOperator",
+    "Transitions", "meta_derivative", "meta_minimizer",
+]  # fmt: skip

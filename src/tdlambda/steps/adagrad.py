@@ -87,8 +87,8 @@ def _with_adagrad(base: type[declare.AlgorithmDeclaration]) -> type[declare.Algo
         "of_value": base.of_value,
         "starts": base.starts,
         "reads_terminal": base.reads_terminal,
-        "step": staticmethod(source.made(step, base.step.__globals__, title)),
-        "feature": staticmethod(source.made(_feature(base), {"math": math}, title)),
+        "step": staticmethod(source.function_from(step, base.step.__globals__, title)),
+        "feature": staticmethod(source.function_from(_feature(base), {"math": math}, title)),
     }
     return type(f"AdaGrad{base.__name__}", (declare.AlgorithmDeclaration,), members)
 

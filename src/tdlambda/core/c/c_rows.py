@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tdlambda.core import runtime
 from tdlambda.core import step as ir
 from tdlambda.core.c.functions import Functions, c_name, literal
@@ -16,9 +18,15 @@ def text(lines: list[str], by: int = 1) -> str:
     return "".join(f"{'    ' * by}{line}\n" for line in lines)
 
 
-def indented(lines: list[str]) -> list[str]:
-    """Lines of a block."""
-    return [f"    {line}" for line in lines]
+def block(head: str, *lines: str, otherwise: Sequence[str] = ()) -> list[str]:
+    """A statement such as a loop, with its block, and with `otherwise` an else."""
+    more = ["} else {", *(f"    {line}" for line in otherwise)] if otherwise else []
+    return [f"{head} {{", *(f"    {line}" for line in lines), *more, "}"]
+
+
+def over(n: str, index: str, kind: str = "int32_t") -> str:
+    """The head of a loop; `kind` is the type of its index."""
+    return f"for ({kind} {index} = 0; {index} < {n}; {index}++)"
 
 
 def value(v: ir.Value) -> str:
@@ -66,9 +74,8 @@ class CRowPrinter:
     def over_live(self, body: list[str]) -> list[str]:
         """A loop over the live features; over all features if they are not listed."""
         if not self.sparse:
-            return [f"for (int32_t f_ = 0; f_ < {self.NAME}_SIZE; f_++) {{", *indented(body), "}"]
-        head = ["for (int64_t i_ = 0; i_ < self_->n_live; i_++) {", "    const int32_t f_ = self_->order_[i_];"]
-        return [*head, *indented(body), "}"]
+            return block(over(f"{self.NAME}_SIZE", "f_"), *body)
+        return block(over("self_->n_live", "i_", "int64_t"), "const int32_t f_ = self_->order_[i_];", *body)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -89,22 +96,12 @@ class CRowPrinter:
             scale = f"td_min({scale}, {size}_)" if scale else f"{size}_"
         for i, r in enumerate(op.fading):
             most = f"td_max({most}, fabs({self.row(r)}[f_]))" if i else f"fabs({self.row(r)}[f_])"
-        return [
-            f"if (self_->steps % {runtime.PRUNED_EVERY} == 0) {{",
-            f"    const double least_ = self_->tolerance{f' * {scale}' if scale else ''};",
-            "    for (int64_t i_ = 0; i_ < self_->n_live;) {",
-            "        const int32_t f_ = self_->order_[i_];",
-            f"        if (td_max({most}, 0.0) <= least_) {{",
-            *(f"            {self.row(r)}[f_] = 0.0;" for r in op.fading),
-            "            self_->listed_[f_] = 0;",
-            "            self_->n_live -= 1;",
-            "            self_->order_[i_] = self_->order_[self_->n_live];",
-            "        } else {",
-            "            i_ += 1;",
-            "        }",
-            "    }",
-            "}",
-        ]
+        drop = [*(f"{self.row(r)}[f_] = 0.0;" for r in op.fading), "self_->listed_[f_] = 0;", "self_->n_live -= 1;"]
+        drop.append("self_->order_[i_] = self_->order_[self_->n_live];")
+        choice = block(f"if (td_max({most}, 0.0) <= least_)", *drop, otherwise=["i_ += 1;"])
+        every = block("for (int64_t i_ = 0; i_ < self_->n_live;)", "const int32_t f_ = self_->order_[i_];", *choice)
+        least = f"const double least_ = self_->tolerance{f' * {scale}' if scale else ''};"
+        return block(f"if (self_->steps % {runtime.PRUNED_EVERY} == 0)", least, *every)
 
     def flag(self, name: str) -> str:
         """The flag that says whether bounds hold; an estimate that may restart has its own."""
@@ -139,20 +136,19 @@ class CRowPrinter:
             body += [f"{r}_here_ = {_written(e)};" for r, e in f.live.items()]
             body += [f"{c_name(r)}_[f_] = {r}_here_;" for r in f.dirty]
             body += [f"within_ &= fabs({r}_here_) <= bound_;" for r in f.dirty if r in weights]
-            head = ["for (int64_t i_ = 0; i_ < n_live_; i_++) {", "    const int32_t f_ = order_[i_];"]
-            lines += head if self.sparse else [f"for (int32_t f_ = 0; f_ < {self.width(rows[0])}; f_++) {{"]
-            lines += [*indented(body), "}"]
+            if self.sparse:
+                lines += block(over("n_live_", "i_", "int64_t"), "const int32_t f_ = order_[i_];", *body)
+            else:
+                lines += block(over(self.width(rows[0]), "f_"), *body)
         for added, at in ((f.at_x, op.at), (f.at_next, "x'")):
             index, xv, n = VECTOR[at]
             by = "x" if added is f.at_x else "next"
             lines += [f"const double {r}_at_{by}_ = {_written(e)};" for r, e in added.items()]
-            lines += (
-                [f"for (int32_t j_ = 0; j_ < {n}; j_++) {{", f"    const int32_t f_ = {index}[j_];"] if added else []
-            )
+            body = []
             for r in added:
-                lines += [f"    {c_name(r)}_[f_] = {c_name(r)}_[f_] + {r}_at_{by}_ * {xv}[j_];"]
-                lines += [f"    within_ &= fabs({c_name(r)}_[f_]) <= bound_;"] if r in weights else []
-            lines += ["}"] if added else []
+                body += [f"{c_name(r)}_[f_] = {c_name(r)}_[f_] + {r}_at_{by}_ * {xv}[j_];"]
+                body += [f"within_ &= fabs({c_name(r)}_[f_]) <= bound_;"] if r in weights else []
+            lines += block(over(n, "j_"), f"const int32_t f_ = {index}[j_];", *body) if added else []
         given = [*VECTOR[op.at], *VECTOR["x'"], "bound_", *(["order_", "n_live_"] if self.sparse else [])]
         lines += [" ".join(f"(void){n};" for n in [*(f"{c_name(r.name)}_" for r in rows), *given]), "return within_;"]
         arguments = [f"double *restrict {c_name(r.name)}_" for r in rows]
@@ -184,49 +180,40 @@ class CRowPrinter:
 
     def visit_active(self, op: ir.Visit) -> list[str]:
         """A phase of the rule."""
-        body = indented(indented(self.at(op, {op.where: "value_"})))
+        body = self.at(op, {op.where: "value_"})
         if op.when is not None:
             ask = ["(double)self_->since", f"(double){self.NAME}_SIZE", "(double)(terminated_ || truncated_)"]
             ask += [f"self_->{c_name(n)}" for n in op.shared]
-            lines = ["self_->since += 1;", f"if ({self.closes}({', '.join(ask)}) != 0.0) {{", "    self_->since = 0;"]
-            return [*lines, f"    for (int32_t f_ = 0; f_ < {self.NAME}_SIZE; f_++) {{", *body, "    }", "}"]
+            every = block(over(f"{self.NAME}_SIZE", "f_"), *body)
+            due = block(f"if ({self.closes}({', '.join(ask)}) != 0.0)", "self_->since = 0;", *every)
+            return ["self_->since += 1;", *due]
         index, xv, n = VECTOR[op.where]
         n = "(n_next_ > 0 ? n_z_ : 0)" if op.where == "z" else n
-        lines = [self.let_(name, "0.0") for name in [op.count, *op.sums.values()]]
-        lines += [f"for (int32_t j_ = 0; j_ < {n}; j_++) {{", f"    if ({xv}[j_] != 0) {{"]
-        lines += [f"        const int32_t f_ = {index}[j_];", f"        const double value_ = {xv}[j_];"]
-        return [*lines, *body, "        (void)value_;", f"        {c_name(op.count)} += 1.0;", "    }", "}"]
+        here = [f"const int32_t f_ = {index}[j_];", f"const double value_ = {xv}[j_];", *body, "(void)value_;"]
+        active = block(f"if ({xv}[j_] != 0)", *here, f"{c_name(op.count)} += 1.0;")
+        return [*(self.let_(name, "0.0") for name in [op.count, *op.sums.values()]), *block(over(n, "j_"), *active)]
 
     def visit_distinct(self, op: ir.Visit) -> list[str]:
         """Each feature once: live ones that are not in x, those of x, then others of x'; bits 2 and 4 of `listed_`."""
         self.used |= {"td_increasing", "td_gathered", "td_value_at"}
         reads_next = "x_next" in op.function.arguments
-        at = lambda x, y: indented(indented(self.at(op, {"x": x, "x'": y})))  # noqa: E731
-        mark = lambda i, n, bit: f"for (int32_t j_ = 0; j_ < {n}; j_++) self_->listed_[{i}[j_]] |= {bit};"  # noqa: E731
+        at = lambda x, y: self.at(op, {"x": x, "x'": y})  # noqa: E731
+        mark = lambda i, n, bit: f"{over(n, 'j_')} self_->listed_[{i}[j_]] |= {bit};"  # noqa: E731
         lines = [*(self.let_(n, "0.0") for n in op.sums.values()), *self.raised(op.flag)]
         lines += ["{", "const int alone_ = td_increasing(x_, n_);", mark("x_", "n_", 2)]
         if op.where == "live":
             lines += [mark("y_", "n_next_", 4)] if reads_next else []
-            lines += self.over_live(["if (self_->listed_[f_] < 2) {", *self.at_nothing(op), "}"])
-        lines += ["for (int32_t j_ = 0; j_ < n_; j_++) {", "    const int32_t f_ = x_[j_];"]
-        lines += ["    if (self_->listed_[f_] & 2) {"]
-        lines += ["        const double value_ = alone_ ? xv_[j_] : td_gathered(x_, xv_, j_, n_);"]
-        lines += ["        double next_ = 0.0;"]
+            lines += self.over_live(block("if (self_->listed_[f_] < 2)", *at("0.0", "0.0")))
+        both = ["self_->listed_[f_] -= 4;", "next_ = td_value_at(y_, yv_, n_next_, f_, j_);"]
+        here = ["const double value_ = alone_ ? xv_[j_] : td_gathered(x_, xv_, j_, n_);", "double next_ = 0.0;"]
+        here += block("if (self_->listed_[f_] & 4)", *both) if reads_next else []
+        here += ["self_->listed_[f_] -= 2;", *at("value_", "next_"), "(void)value_; (void)next_;"]
+        lines += block(over("n_", "j_"), "const int32_t f_ = x_[j_];", *block("if (self_->listed_[f_] & 2)", *here))
         if reads_next:
-            lines += ["        if (self_->listed_[f_] & 4) {", "            self_->listed_[f_] -= 4;"]
-            lines += ["            next_ = td_value_at(y_, yv_, n_next_, f_, j_);", "        }"]
-        lines += ["        self_->listed_[f_] -= 2;", *at("value_", "next_"), "        (void)value_; (void)next_;"]
-        lines += ["    }", "}"]
-        if reads_next:
-            lines += ["for (int32_t j_ = 0; j_ < n_next_; j_++) {", "    const int32_t f_ = y_[j_];"]
-            lines += ["    if (self_->listed_[f_] & 4) {", "        self_->listed_[f_] -= 4;"]
-            lines += ["        const double next_ = td_gathered(y_, yv_, j_, n_next_);"]
-            lines += [*at("0.0", "next_"), "        (void)next_;", "    }", "}"]
+            here = ["self_->listed_[f_] -= 4;", "const double next_ = td_gathered(y_, yv_, j_, n_next_);"]
+            other = block("if (self_->listed_[f_] & 4)", *here, *at("0.0", "next_"), "(void)next_;")
+            lines += block(over("n_next_", "j_"), "const int32_t f_ = y_[j_];", *other)
         return [*lines, "}"]
-
-    def at_nothing(self, op: ir.Visit) -> list[str]:
-        """The call at a feature that is neither in x nor in x'."""
-        return indented(self.at(op, {"x": "0.0", "x'": "0.0"}))
 
     # ---- mixtures ----------------------------------------------------------------------------------------------------
 
@@ -238,24 +225,24 @@ class CRowPrinter:
         near = [f"fabs(td_dot({w}, {', '.join(VECTOR[at])})) * self_->factor <= most_" for at in ("x", "x'")]
         body = [f"{w}[f_] = {self.row(ir.Row(op.safe, op.weights))}[f_];"]
         body += [f"{self.row(ir.Row(op.estimate, r))}[f_] = {literal(start)};" for r, start in op.starts.items()]
-        lines += [f"if (!({self.flag(op.estimate)} && {near[0]} && {near[1]})) {{"]
-        lines += [f"    for (int32_t f_ = 0; f_ < {self.NAME}_SIZE; f_++) {{", *indented(indented(body)), "    }"]
+        again = block(over(f"{self.NAME}_SIZE", "f_"), *body)
         for slot, start in op.keeps.items():
             begin = f"td_dot({self.row(start)}, y_, yv_, n_next_)" if isinstance(start, ir.Row) else value(start)
-            lines.append(f"    self_->{c_name(slot)} = {begin};")
-        return [*lines, "    everywhere_ = 1.0;", "}"]
+            again.append(f"self_->{c_name(slot)} = {begin};")
+        within = f"{self.flag(op.estimate)} && {near[0]} && {near[1]}"
+        return [*lines, *block(f"if (!({within}))", *again, "everywhere_ = 1.0;")]
 
     def mix(self, op: ir.Mix) -> list[str]:
         """V's weights from those of the mixture."""
         at = " + ".join(f"{c_name(n)} * {self.row(r)}[f_]" for r, n in op.parts.items())
-        every = f"for (int32_t f_ = 0; f_ < {self.NAME}_SIZE; f_++) {self.row(op.out)}[f_] = {at};"
+        mix = f"{self.row(op.out)}[f_] = {at};"
+        every = f"{over(f'{self.NAME}_SIZE', 'f_')} {mix}"
         if not self.sparse:
             return [every]
-        lines = ["if (everywhere_ != 0.0) {", f"    {every}", "} else {"]
+        changed = []
         for n, index in (("self_->n_live", "self_->order_"), ("n_", "x_"), ("n_next_", "y_")):
-            lines += [f"    for (int64_t i_ = 0; i_ < {n}; i_++) {{", f"        const int32_t f_ = {index}[i_];"]
-            lines += [f"        {self.row(op.out)}[f_] = {at};", "    }"]
-        return [*lines, "}"]
+            changed += block(over(n, "i_", "int64_t"), f"const int32_t f_ = {index}[i_];", mix)
+        return block("if (everywhere_ != 0.0)", every, otherwise=changed)
 
 
 def _written(e: Expression) -> str:

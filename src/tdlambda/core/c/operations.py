@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tdlambda.core import runtime
 from tdlambda.core import step as ir
-from tdlambda.core.c.c_rows import VECTOR, CRowPrinter, indented, value
+from tdlambda.core.c.c_rows import VECTOR, CRowPrinter, block, over, value
 from tdlambda.core.c.functions import c_name
 
 OUTER = {"x.x": ("td_norm", "x"), "x.x'": ("td_cross", "x", "x'"), "x'.x'": ("td_norm", "x'")}
@@ -39,8 +39,8 @@ class Operations(CRowPrinter):
 
     def begin(self, op: ir.Begin) -> list[str]:
         """Count the step; the inputs on termination."""
-        ended = ["    gamma_next = 0.0;", *([] if op.reads_terminal else ["    n_next_ = 0;"])]
-        return ["self_->steps += 1;", "if (terminated_) {", *ended, "}"]
+        ended = ["gamma_next = 0.0;", *([] if op.reads_terminal else ["n_next_ = 0;"])]
+        return ["self_->steps += 1;", *block("if (terminated_)", *ended)]
 
     def limit(self, op: ir.Limit) -> list[str]:
         """The largest prediction allowed."""
@@ -136,5 +136,5 @@ class Operations(CRowPrinter):
         """Whether the rule's numbers are finite."""
         lines = [self.let_("finite_", " + ".join(f"0.0 * {c_name(n)}" for n in op.numbers))]
         each = [f"finite_ += 0.0 * {self.row(r)}[z_[j_]];" for r in op.rows]
-        lines += ["for (int32_t j_ = 0; j_ < n_z_; j_++) {", *indented(each), "}"] if each else []
+        lines += block(over("n_z_", "j_"), *each) if each else []
         return [*lines, "within_ &= finite_ == 0.0;"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tdlambda.core import step as ir
-from tdlambda.core.c.c_rows import text
+from tdlambda.core.c.c_rows import block, over, text
 from tdlambda.core.c.encoders import CEncoder, c_encoder
 from tdlambda.core.c.functions import NoCError, c_name, literal
 from tdlambda.core.c.operations import Operations
@@ -149,9 +149,7 @@ class _File(Operations):
             if nonzero.size == 0:
                 continue
             if (values == values[0]).all():
-                lines.append(
-                    f"for (int32_t f_ = 0; f_ < {values.size}; f_++) self_->{member}[f_] = {literal(values[0])};"
-                )
+                lines.append(f"{over(str(values.size), 'f_')} self_->{member}[f_] = {literal(values[0])};")
                 continue
             kept = values[nonzero]
             at = "f_"
@@ -161,14 +159,11 @@ class _File(Operations):
             else:
                 kept = values
             arrays.append(_array("double", f"{member}start", [literal(v) for v in kept.tolist()]))
-            lines.append(f"{_loop(kept.size)} self_->{member}[{at}] = {member}start[f_];")
+            lines.append(f"{over(str(kept.size), 'f_')} self_->{member}[{at}] = {member}start[f_];")
         if self.sparse and len(learner.live):
             arrays.append(_array("int32_t", "order_start", np.asarray(learner.live).tolist()))
-            lines += [
-                f"for (int32_t f_ = 0; f_ < {len(learner.live)}; f_++) {{",
-                "    self_->order_[f_] = order_start[f_];",
-            ]
-            lines += ["    self_->listed_[order_start[f_]] = 1;", "}"]
+            each = ["self_->order_[f_] = order_start[f_];", "self_->listed_[order_start[f_]] = 1;"]
+            lines += block(over(str(len(learner.live)), "f_"), *each)
         return [*arrays, f"void {self.name}_init({self.name} *self_)\n{{\n{text(lines)}}}\n"]
 
     def _reset(self) -> str:
@@ -178,7 +173,7 @@ class _File(Operations):
             lines += self.over_live([*each, "(void)f_;"])
             lines += [] if op.lasts else ["self_->n_live = 0;"]
         else:
-            lines += [f"for (int32_t f_ = 0; f_ < {self.width(r)}; f_++) {self.row(r)}[f_] = 0.0;" for r in op.rows]
+            lines += [f"{over(self.width(r), 'f_')} {self.row(r)}[f_] = 0.0;" for r in op.rows]
         return f"void {self.name}_reset({self.name} *self_)\n{{\n{text(lines)}}}\n"
 
     # ---- observations ------------------------------------------------------------------------------------------------
@@ -217,10 +212,6 @@ class _File(Operations):
             lines.append(f"if (!(0.0 < behavior && behavior <= 1.0)) return {self.NAME}_BEHAVIOR;")
         lines.append(f"{name}(rho, rho * {behavior}, {behavior}, {given}, &c_, &kappa_);")
         return text([*lines, "cut_ = kappa_ > 0.0 ? c_ / kappa_ : 0.0;"])
-
-
-def _loop(n: int) -> str:
-    return f"for (int32_t f_ = 0; f_ < {n}; f_++)"
 
 
 def _array(kind: str, name: str, values: list[Any]) -> str:

@@ -13,6 +13,11 @@ def indent(lines: list[str], by: int = 4) -> str:
     return "".join(f"{' ' * by}{line}\n" for line in lines)
 
 
+def block(head: str, *lines: str) -> list[str]:
+    """A statement such as a loop, with the lines of its body indented below it."""
+    return [head, *(f"    {line}" for line in lines)]
+
+
 def functions(step: Step, encode: Any = None) -> list[str]:
     """The sources of a step's functions and of all that they use: `before`, `step`, `feature`, `rule_…`, `encode`."""
     done: dict[str, str] = {}

@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from tdlambda.charts.style import setting
-from tdlambda.lab.report.overview import CellView, Overview
+from tdlambda.lab.report.overview import CellView, Overview, paired
 from tdlambda.lab.reproduction.cells import PROTOCOLS, methods_of, table_of, tuning_seeds
 from tdlambda.lab.studies.statistics import Comparison, choose, compare, mean_interval
 
@@ -202,9 +202,9 @@ def _margin(compared: Comparison, a: CellView, b: CellView, measure: str) -> Mar
 
 def difference(compared: Comparison, a: CellView, b: CellView, measure: str) -> Margin:
     """The paired difference of two cells."""
-    theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
-    both = [(x, theirs[s]) for s, x in zip(a.runs["seed"], a.runs[measure], strict=True) if s in theirs]
-    apart = np.array([x - y for x, y in both if np.isfinite([x, y]).all()])
+    mine, theirs = paired(a, b, measure)
+    both = np.isfinite(mine) & np.isfinite(theirs)
+    apart = mine[both] - theirs[both]
     mean = float(apart.mean()) if apart.size else np.nan
     low, high = mean_interval(apart) if apart.size > 1 else (np.nan, np.nan)
     return Margin(compared.n, compared.diverged, mean, low, high, False)

@@ -204,22 +204,13 @@ def follow(
         return _followed(task, learner, steps, moments, seed, policy, gamma, observations)
     if policy is not None or gamma is not None or observations is not None:
         raise ValueError("policy, gamma, observations: a finite task has its own; leave them out")
-    rule, everywhere = getattr(learner, "rule", None), np.arange(task.mdp.n_states)
-    names = _names(rule)
-    weights, v = task.exact.error_weights(), task.exact.v()
-    found: Any = learner  # its λ and estimates, if it has them
     learner.reset()
-    sampler, done, seen = task.sampler(seed=seed), 0, []
-    for moment in moments.tolist():
-        learner.update_many(sampler.take(moment - done))
-        done = moment
-        V = learner.predict_many(everywhere)
-        lam = learner.lambdas(everywhere)
-        estimates = found.estimates(everywhere)[1:] if names else np.empty((0, everywhere.size))
-        seen.append((V, np.asarray(lam), float(weights @ (V - v) ** 2), estimates))
-    learner.update_many(sampler.take(steps - done))
-    values, lambdas, error, estimates = (np.array(column) for column in zip(*seen, strict=True))
-    return History(task, learner, moments, values, lambdas, error, estimates, names)
+    sampler, recorded = task.sampler(seed=seed), _Recorded(learner, moments, np.arange(task.mdp.n_states))
+    for moment in [*moments.tolist(), steps]:
+        learner.update_many(sampler.take(moment - recorded.done))
+        recorded.done = moment
+        recorded.record()
+    return recorded.history(task)
 
 
 def _names(rule: Any) -> tuple[str, ...]:
@@ -234,9 +225,10 @@ def _names(rule: Any) -> tuple[str, ...]:
 class _Recorded:
     """A learner that records V, λ and its estimates at some observations whenever it has made so many steps."""
 
-    def __init__(self, learner: Any, moments: Ints, observations: Sequence[Any]) -> None:
+    def __init__(self, learner: Any, moments: Ints, observations: Any) -> None:
         self.learner, self.observations, self.names = learner, observations, _names(getattr(learner, "rule", None))
-        self.due, self.done, self.seen = moments.tolist(), 0, list[tuple[Floats, Floats, Floats]]()
+        self.moments, self.due, self.done = moments, moments.tolist(), 0
+        self.seen: list[tuple[Floats, Floats, Floats]] = []
         self.record()
 
     def record(self) -> None:
@@ -247,6 +239,14 @@ class _Recorded:
             more = self.learner.estimates(self.observations)[1:] if self.names else np.empty((0, len(V)))
             self.seen.append((V, lam, np.array(more)))
             self.due.pop(0)
+
+    def history(self, task: TabularTask | None) -> History:
+        """What was recorded, with the errors on a finite task."""
+        values, lambdas, estimates = (np.array(column) for column in zip(*self.seen, strict=True))
+        error = np.full(len(values), np.nan)
+        if task is not None:
+            error = (values - task.exact.v()) ** 2 @ task.exact.error_weights()
+        return History(task, self.learner, self.moments, values, lambdas, error, estimates, self.names)
 
     def reset(self) -> None:
         """Begin a new episode."""
@@ -284,8 +284,7 @@ def _followed(
         observations = met[:: max(1, len(met) // PLACES)][:PLACES]
     recorded = _Recorded(learner, moments, observations)
     learn(env, recorded, steps, **options)
-    values, lambdas, estimates = (np.array(column) for column in zip(*recorded.seen, strict=True))
-    return History(None, learner, moments, values, lambdas, np.full(len(moments), np.nan), estimates, recorded.names)
+    return recorded.history(None)
 
 
 def _moments(steps: int, points: int | Sequence[int]) -> Ints:

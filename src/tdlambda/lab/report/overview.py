@@ -178,12 +178,8 @@ class Overview:
 
     def compare(self, a: CellView, b: CellView, measure: str = "tail") -> Comparison:
         """The comparison of two cells seed by seed, on the seeds that both have."""
-        mine = dict(zip(a.runs["seed"], a.runs[measure], strict=True))
-        theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
-        both = sorted(set(mine) & set(theirs))
-        if not both:
-            return Comparison(0, 0, *(np.nan,) * 6)
-        return compare([mine[s] for s in both], [theirs[s] for s in both])
+        mine, theirs = paired(a, b, measure)
+        return compare(mine, theirs) if mine.size else Comparison(0, 0, *(np.nan,) * 6)
 
     def sensitivity(self, method: str, measure: str = "tail") -> float:
         """The number of decades of α over which the method's error stays within twice its best."""
@@ -231,6 +227,12 @@ class Overview:
 
     def _alphas_of(self, method: str) -> list[float]:
         return sorted({c.alpha for c in self.of(method) if c.alpha is not None})
+
+
+def paired(a: CellView, b: CellView, measure: str) -> tuple[Floats, Floats]:
+    """The errors of two cells on the seeds that both have."""
+    _, mine, theirs = np.intersect1d(a.runs["seed"], b.runs["seed"], return_indices=True)
+    return a.runs[measure][mine], b.runs[measure][theirs]
 
 
 def measure_name(study: Study, measure: str) -> str:

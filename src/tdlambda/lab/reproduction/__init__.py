@@ -14,14 +14,9 @@ if TYPE_CHECKING:
     from tdlambda.lab.reproduction.thesis_values import thesis_truth
 
 __all__ = [
-    "PublishedGreedy",
-    "PublishedMeta",
-    "PublishedTrueOnlineGTD",
-    "mountaincar_figure",
-    "published_actor_critic",
-    "thesis_tables",
-    "thesis_truth",
-]
+    "PublishedGreedy", "PublishedMeta", "PublishedTrueOnlineGTD", "mountaincar_figure", "published_actor_critic",
+    "thesis_tables", "thesis_truth",
+]  # fmt: skip
 
 _HOME = {
     "mountaincar_figure": "published",

@@ -39,23 +39,9 @@ class PublishedTrueOnlineGTD(TrueOnlineGTD):
 
     @staticmethod
     def step(
-        v,
-        v_next,
-        ex,
-        hx,
-        ex_h,
-        hg,
-        decay,
-        v_old,
-        rho_old,
-        alpha,
-        beta,
-        last_discount,
-        reward,
-        gamma_next,
-        rho,
+        v, v_next, ex, hx, ex_h, hg, decay, v_old, rho_old, alpha, beta, last_discount, reward, gamma_next, rho,
         lam_next,
-    ):
+    ):  # fmt: skip
         """Coefficients of the update."""
         delta = reward + gamma_next * v_next - v
         keep, keep_h = rho * decay, rho_old * decay

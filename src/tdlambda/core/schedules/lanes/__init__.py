@@ -32,7 +32,7 @@ from tdlambda.core.schedules.lanes.places import EACH, LIMITED, SHARED_FLOATS
 from tdlambda.core.schedules.lanes.rule import RuleLoops
 from tdlambda.core.schedules.one import OUTER
 from tdlambda.core.schedules.one.one_rows import VECTOR
-from tdlambda.core.schedules.text import functions, indent
+from tdlambda.core.schedules.text import block, functions, indent
 
 __all__ = ["SHARED_FLOATS", "generate", "state_type"]
 
@@ -150,7 +150,7 @@ class LanePrinter(Estimates, RuleLoops, RowLoops, MixtureLoops):
         before, inside, after = self.feature_pass() if self.forms is None else self.live_pass(self.forms)
         each = [*self.row_dots(self.scratch, "AT_"), *self.gathers, *self.steps, *self.mark(), *inside]
         every = f"{1 if self.mixture else 0}, {len(self.step.estimates)}"
-        return [*before, f"for k_ in range({every}):", *EACH, *(f"    {line}" for line in each), *after]
+        return [*before, *block(f"for k_ in range({every}):", EACH, *each), *after]
 
     def end(self) -> list[str]:
         """No code: it is in the templates."""
@@ -161,24 +161,24 @@ class LanePrinter(Estimates, RuleLoops, RowLoops, MixtureLoops):
         terminal = self.step.only(ir.Begin).reads_terminal
         if self.one_hot:
             lines = [f"n_next_ = {'1' if terminal else '0 if terminated_ else 1'}"]
-            lines += [
+            other = (
                 "other_ = n_next_ > 0 and y_ != x_  # then the step does not write to the rows of x', which can be read"
-            ]
-            lines += ["x1_, y1_ = 1.0, 1.0"]
+            )
+            lines += [other, "x1_, y1_ = 1.0, 1.0"]
         else:
             lines = [f"n_, n_next_ = len(x_), {'len(y_)' if terminal else '0 if terminated_ else len(y_)'}"]
-            lines += ["x1_, y1_ = 0.0, 0.0", "for j_ in range(n_):"]
-            lines += ["    x1_ += abs(xv_[j_])", "    y1_ += abs(yv_[j_])"]
+            sums = block("for j_ in range(n_):", "x1_ += abs(xv_[j_])", "y1_ += abs(yv_[j_])")
+            lines += ["x1_, y1_ = 0.0, 0.0", *sums]
         zeros = self.of_all("zeros") if "gamma_next" in self.per_lane else "0.0"
-        lines += ["if terminated_:", f"    gamma_next = {zeros}", *self.limits(), *self.sizes_before()]
+        lines += [*block("if terminated_:", f"gamma_next = {zeros}"), *self.limits(), *self.sizes_before()]
         how = {"x.x": "1.0", "x.x'": "1.0 if n_next_ > 0 and x_ == y_ else 0.0", "x'.x'": "float(n_next_)"}
         how = how if self.one_hot else OUTER
         call = self.calls[self.learner]
         given = {v: name for name, v in zip(call.function.arguments, call.arguments, strict=True)}
         outer = [(given.get(ir.Local(op.out)), op.what) for op in self.step.all_of(ir.Outer)]
         lines += [f"{name} = {how[what]}" for name, what in outer if name is not None]
-        early = [f"    {line}" for line in self.row_dots(self.own, "")]
-        return [*lines, *([f"for k_ in range({len(self.step.estimates)}):", *EACH] if early else []), *early]
+        early = self.row_dots(self.own, "")
+        return lines + (block(f"for k_ in range({len(self.step.estimates)}):", EACH, *early) if early else [])
 
     def limits(self) -> list[str]:
         """Code for the largest predictions allowed, which recomputes them only if something they depend on changes."""
@@ -225,18 +225,19 @@ class LanePrinter(Estimates, RuleLoops, RowLoops, MixtureLoops):
     def fresh(self) -> list[str]:
         """Code that sets kept numbers at the start of an episode."""
         loads = [op for op in self.step.all_of(ir.Load) if op.start is not None]
-        lines = [f"    fill({self.of_all(op.slot)}, {op.start.value!r})" for op in loads if not op.of]  # type: ignore[union-attr]
-        lines += [f"    for k_ in range({len(self.step.estimates)}):", f"    {EACH[0]}"]
+        lines = [f"fill({self.of_all(op.slot)}, {op.start.value!r})" for op in loads if not op.of]  # type: ignore[union-attr]
+        each = [EACH]
         first: dict[str, ir.Load] = {}
         for op in loads:
             if op.of:
                 first.setdefault(op.slot.removeprefix(f"{op.of}_"), op)
         for name, op in first.items():
             if isinstance(op.start, ir.Local):
-                lines.append(f"        copy({self.number(name)}, {self.dot_at(self.makers[op.start.name].short)})")
+                each.append(f"copy({self.number(name)}, {self.dot_at(self.makers[op.start.name].short)})")
             elif isinstance(op.start, ir.Const):
-                lines.append(f"        fill({self.number(name)}, {op.start.value!r})")
-        return ["if fresh_:", *lines] if loads else []
+                each.append(f"fill({self.number(name)}, {op.start.value!r})")
+        lines += block(f"for k_ in range({len(self.step.estimates)}):", *each)
+        return block("if fresh_:", *lines) if loads else []
 
     def centered(self) -> list[str]:
         """Code that subtracts each lane's average reward from the reward."""
@@ -258,12 +259,12 @@ class LanePrinter(Estimates, RuleLoops, RowLoops, MixtureLoops):
             if isinstance(op, ir.RowDot):
                 rows = ", ".join(f"b_ + ROW_{row.name.upper()}" for row in (op.left, op.right))
                 dot = f"dot_live({out}, F_, {rows}, order_, n_live_)"
-                lines += ["if s_.summed == 0:", f"    {dot}"] if name in self.summed else [dot]
+                lines += block("if s_.summed == 0:", dot) if name in self.summed else [dot]
             elif not self.one_hot:
                 groups[op.at].append((name, op.row.name))
             elif op.at == "x'":
-                lines += ["if not other_:", f"    fill({out}, 0.0)", "    if n_next_ > 0:"]
-                lines += [f"        copy({out}, {self.row(op.row.name, 'x_')})"]
+                same = block("if n_next_ > 0:", f"copy({out}, {self.row(op.row.name, 'x_')})")
+                lines += block("if not other_:", f"fill({out}, 0.0)", *same)
         first = len(self.step.estimates) * len(self.own) + len(self.common) if prefix else 0
         for label, right in (("HERE", "x"), ("NEXT", "x'")):
             if groups[right]:
@@ -271,6 +272,6 @@ class LanePrinter(Estimates, RuleLoops, RowLoops, MixtureLoops):
                 self.tables[rows] = tuple(self.rows.index(left) for _, left in groups[right])
                 self.tables[dots] = tuple(first + some.index(name) for name, _ in groups[right])
                 out = f"N_[{dots}[i_]]" if prefix else f"N_[m_ + {dots}[i_]]"
-                lines += [f"for i_ in range({len(groups[right])}):"]
-                lines += [f"    dot_lanes({out}, F_, b_ + {rows}[i_], {', '.join(VECTOR[right])})"]
+                dot = f"dot_lanes({out}, F_, b_ + {rows}[i_], {', '.join(VECTOR[right])})"
+                lines += block(f"for i_ in range({len(groups[right])}):", dot)
         return lines

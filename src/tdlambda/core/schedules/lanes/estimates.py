@@ -6,6 +6,7 @@ from tdlambda.core import step as ir
 from tdlambda.core.declare import INPUTS
 from tdlambda.core.equations import Forms, Symbol, bound, written
 from tdlambda.core.schedules.lanes.features import FeatureLoops
+from tdlambda.core.schedules.text import block
 
 
 class Estimates(FeatureLoops):
@@ -39,7 +40,7 @@ class Estimates(FeatureLoops):
         names = [f"{n}_" if n in self.differing else n for n in ("reward", "gamma_next")]
         self.loop("value_error", ["out_", "v_", "v_next_", *names], body, "out_")
         call = f"value_error({self.of_all('td_error')}, {v}, {v_next}, reward, gamma_next)"
-        return [*self.sizes_after(), "if last_:", f"    {call}"]
+        return [*self.sizes_after(), *block("if last_:", call)]
 
     def estimates(self) -> list[str]:
         """The call that computes the coefficients; estimates that differ only in data form a group with one loop."""
@@ -47,8 +48,8 @@ class Estimates(FeatureLoops):
         groups: dict[tuple[object, ...], list[int]] = {}
         for k, name in enumerate(step.estimates):
             if name in self.calls:
-                given, pins = step.given[name], tuple(op.value for op in step.all_of(ir.Let) if op.of == name)
-                sources = tuple((self.uniform(v), self.source(v)) for v in given)
+                signals, pins = step.signals[name], tuple(op.value for op in step.all_of(ir.Let) if op.of == name)
+                sources = tuple((self.uniform(v), self.source(v)) for v in signals)
                 key = (sources, pins, self.zeros_of(name), name in self.restarts)
                 groups.setdefault(key, []).append(k)
         if len(groups) > 1:
@@ -64,8 +65,7 @@ class Estimates(FeatureLoops):
             return calls[0]
         lines: list[str] = []
         for g, call in enumerate(calls):
-            lines.append("else:" if g + 1 == len(calls) else f"{'el' if g else ''}if GROUP_OF[k_] == {g}:")
-            lines += [f"    {line}" for line in call]
+            lines += block("else:" if g + 1 == len(calls) else f"{'el' if g else ''}if GROUP_OF[k_] == {g}:", *call)
         return lines
 
     def source(self, v: ir.Value) -> str:
@@ -141,8 +141,8 @@ class Estimates(FeatureLoops):
 
     def take_inputs(self, loop: _LaneLoop, g: int, members: list[int]) -> None:
         """Let a loop take the reward, discount, ratio and λ' of a group's estimates."""
-        names, given = self.step.estimates, self.step.given
-        for j, (name, v) in enumerate(zip(INPUTS, given[names[members[0]]], strict=True)):
+        names, signals = self.step.estimates, self.step.signals
+        for j, (name, v) in enumerate(zip(INPUTS, signals[names[members[0]]], strict=True)):
             source = self.source(v)
             if v == ir.Local("one"):
                 loop.values[name] = "1.0"
@@ -153,7 +153,7 @@ class Estimates(FeatureLoops):
             else:
                 table = [0] * len(names)
                 for i in members:
-                    value = given[names[i]][j]
+                    value = signals[names[i]][j]
                     assert isinstance(value, ir.Local | ir.RecordNumber)
                     table[i] = len(names) * len(self.own) + self.common.index(value.name)
                 self.tables[f"{name.upper()}_{g}"] = tuple(table)
@@ -229,9 +229,10 @@ class Estimates(FeatureLoops):
         body = ["out_[lane_] = out_[lane_] if abs(v_[lane_]) <= allowed_[lane_] else 1.0"]
         self.loop("mark", ["out_", "v_", "allowed_"], body, "out_")
         limit = "N_[ALLOWED_OF[k_]]" if "ALLOWED_OF" in self.tables else self.of_all("allowed")
-        lines = ["if beyond_k_ > 0:", "    if beyond_ == 0:", "        fill(N_[OUT], 0.0)", "    beyond_ += beyond_k_"]
         call = f"mark(N_[OUT], {self.dot_at(f'{self.first}_x_next')}, {limit})"
-        return [*lines, *(["    if k_ < 2:", f"        {call}"] if self.restarts else [f"    {call}"])]
+        marked = block("if k_ < 2:", call) if self.restarts else [call]
+        none_yet = block("if beyond_ == 0:", "fill(N_[OUT], 0.0)")
+        return block("if beyond_k_ > 0:", *none_yet, "beyond_ += beyond_k_", *marked)
 
 
 class _LaneLoop:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tdlambda.core import step as ir
 from tdlambda.core.schedules.lanes.lane_rows import RowLoops
 from tdlambda.core.schedules.one.one_rows import marks
+from tdlambda.core.schedules.text import block
 
 Call = Callable[[str, str, str], str]
 """(feature, x, x') → the text of a call."""
@@ -30,7 +31,7 @@ class FeatureLoops(RowLoops):
         if self.one_hot:
             return [], lines, []
         names = [("x_", "n_", 2), *([("y_", "n_next_", 4)] if self.reads_next else [])]
-        clear = [line for index, n, _ in names for line in (f"for j_ in range({n}):", f"    listed_[{index}[j_]] &= 1")]
+        clear = [line for i, n, _ in names for line in block(f"for j_ in range({n}):", f"listed_[{i}[j_]] &= 1")]
         return [line for name in names for line in marks(*name)], lines, clear
 
     @property
@@ -67,18 +68,19 @@ class FeatureLoops(RowLoops):
 
     def visits(self, call: Call, where: str) -> list[str]:
         """A call at every feature that has to be visited."""
-        live = ["for i_ in range(n_live_):", "    f_ = order_[i_]"] if where == "live" else []
         both = where == "live" and self.reads_next
+        other = " and (f_ != y_ or n_next_ == 0)" if both else ""
+        unmarked = f"if f_ != x_{other}:" if self.one_hot else "if listed_[f_] < 2:"
+        others = block(unmarked, call("f_", "0.0", "0.0"))
+        lines = block("for i_ in range(n_live_):", "f_ = order_[i_]", *others) if where == "live" else []
         if self.one_hot:
-            other = " and (f_ != y_ or n_next_ == 0)" if both else ""
-            lines = [*live, f"    if f_ != x_{other}:", f"        {call('f_', '0.0', '0.0')}"] if live else []
             lines.append(call("x_", "1.0", "1.0 if n_next_ > 0 and y_ == x_ else 0.0" if both else "0.0"))
-            return lines + (["if other_:", f"    {call('y_', '0.0', '1.0')}"] if both else [])
-        lines = [*live, "    if listed_[f_] < 2:", f"        {call('f_', '0.0', '0.0')}"] if live else []
+            return lines + (block("if other_:", call("y_", "0.0", "1.0")) if both else [])
         after = "value_at(y_, yv_, n_next_, x_[j_], j_)" if both else "0.0"
-        lines += ["for j_ in range(n_):", "    if not repeated(x_, j_):"]
-        lines += [f"        {call('x_[j_]', 'gathered(x_, xv_, j_, n_)', after)}"]
+        once = block("if not repeated(x_, j_):", call("x_[j_]", "gathered(x_, xv_, j_, n_)", after))
+        lines += block("for j_ in range(n_):", *once)
         if both:
-            lines += ["for j_ in range(n_next_):", "    if listed_[y_[j_]] & 2 == 0 and not repeated(y_, j_):"]
-            lines += [f"        {call('y_[j_]', '0.0', 'gathered(y_, yv_, j_, n_next_)')}"]
+            at_next = call("y_[j_]", "0.0", "gathered(y_, yv_, j_, n_next_)")
+            once = block("if listed_[y_[j_]] & 2 == 0 and not repeated(y_, j_):", at_next)
+            lines += block("for j_ in range(n_next_):", *once)
         return lines

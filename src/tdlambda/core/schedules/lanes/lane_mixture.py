@@ -5,6 +5,7 @@ from __future__ import annotations
 from tdlambda.core import step as ir
 from tdlambda.core.schedules.lanes.places import EACH, Places
 from tdlambda.core.schedules.one.one_rows import VECTOR
+from tdlambda.core.schedules.text import block
 
 
 class MixtureLoops(Places):
@@ -15,34 +16,29 @@ class MixtureLoops(Places):
         assert self.mixture is not None
         op, w = next(iter(self.restarts.values())), f"ROW_{self.first.upper()}"
         self.loops_of_mixture(op)
-        near = (
-            [f"F_[x_, b_ + {w}]", f"F_[y_ if n_next_ > 0 else x_, b_ + {w}]"]
-            if self.one_hot
-            else ["N_[HERE]", "N_[AHEAD]"]
-        )
+        if self.one_hot:
+            near, dots = [f"F_[x_, b_ + {w}]", f"F_[y_ if n_next_ > 0 else x_, b_ + {w}]"], []
+        else:
+            near, pairs = ["N_[HERE]", "N_[AHEAD]"], (("HERE", "x"), ("AHEAD", "x'"))
+            dots = [f"dot_lanes(N_[{n}], F_, b_ + {w}, {', '.join(VECTOR[v])})" for n, v in pairs]
         rows = [f"F_[f_, b_ + ROW_{row.upper()}]" for row in self.rows]
-        lines = [
-            f"dot_lanes(N_[{n}], F_, b_ + {w}, {', '.join(VECTOR[v])})" for n, v in (("HERE", "x"), ("AHEAD", "x'"))
-        ]
-        lines = [] if self.one_hot else lines
-        lines += [f"if runaways(N_[OVER], {', '.join(near)}, {self.of_all('allowed')}, {self.of_all('factor')}) > 0:"]
-        lines += ["    everywhere_, summed_ = True, 0", "    for f_ in range(s_.size):"]
-        lines += [f"        again(N_[OVER], F_[f_, ROWS + {w}], {', '.join(rows)})"]
-        lines += [f"    {line}" for line in self.numbers_again(op)]
-        body = [
-            "everywhere_ = turning",
-            f"for k_ in range(2, {len(self.step.estimates)}):",
-            *EACH,
-            *(f"    {line}" for line in lines),
-        ]
+        again = block("for f_ in range(s_.size):", f"again(N_[OVER], F_[f_, ROWS + {w}], {', '.join(rows)})")
+        runaways = f"runaways(N_[OVER], {', '.join(near)}, {self.of_all('allowed')}, {self.of_all('factor')})"
+        restart = ["everywhere_, summed_ = True, 0", *again, *self.numbers_again(op)]
+        each = [EACH, *dots, *block(f"if {runaways} > 0:", *restart)]
         names = list(self.step.estimates)
         weights = [f"F_[f_, {names.index(r.of)} * ROWS + {w}]" for r in (self.mixture.out, *self.mixture.parts)]
         call = f"mixed({', '.join([*weights, *map(self.of_all, self.mixture.parts.values())])})"
-        body += ["if everywhere_:", "    for f_ in range(s_.size):", f"        {call}", "else:"]
         places = [("1", "x_"), ("n_next_", "y_")] if self.one_hot else [("n_", "x_[i_]"), ("n_next_", "y_[i_]")]
+        changed: list[str] = []
         for n, feature in [("n_live_", "order_[i_]"), *places]:
-            body += [f"    for i_ in range({n}):", f"        f_ = {feature}", f"        {call}"]
-        return body
+            changed += block(f"for i_ in range({n}):", f"f_ = {feature}", call)
+        return [
+            "everywhere_ = turning",
+            *block(f"for k_ in range(2, {len(names)}):", *each),
+            *block("if everywhere_:", *block("for f_ in range(s_.size):", call)),
+            *block("else:", *changed),
+        ]
 
     def numbers_again(self, op: ir.Restart) -> list[str]:
         """The numbers after a restart: kept ones as if an episode started at x', bounds as the safe ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tdlambda.core import step as ir
 from tdlambda.core.equations import Forms, Symbol, written
 from tdlambda.core.schedules.lanes.places import Places
-from tdlambda.core.schedules.text import indent
+from tdlambda.core.schedules.text import block, indent
 
 PRUNE = '''@inlined
 def prune(F_, N_, U_, order_, listed_, state_):
@@ -62,8 +62,8 @@ class RowLoops(Places):
             stores = [f"{r}_[lane_] = {r}" for r in f.dirty]
             self.loop("at_live", [*(f"{n}_" for n in arrays), *tail], [*body, *stores, *sums], f"{f.touched[0]}_")
             unmarked = "f_ != x_" if self.one_hot else "listed_[f_] < 2"
-            lines += ["for i_ in range(n_live_):", "    f_ = order_[i_]", f"    if {unmarked}:"]
-            lines += [f"        at_live({', '.join([*self.at(arrays, 'f_'), *free, *totals])})"]
+            others = block(f"if {unmarked}:", f"at_live({', '.join([*self.at(arrays, 'f_'), *free, *totals])})")
+            lines += block("for i_ in range(n_live_):", "f_ = order_[i_]", *others)
         if self.one_hot:
             return [], lines + self.next_pass(f), []
         more = [r for r in f.at_x if r not in f.touched]
@@ -72,13 +72,13 @@ class RowLoops(Places):
         inner += [f"{r} = {r} + {r}_at_x_[lane_] * by_" for r in f.at_x]
         inner += [f"{r}_[lane_] = {r}" for r in dict.fromkeys([*f.dirty, *f.at_x])] + sums
         self.loop("at_here", [*(f"{n}_" for n in here), *tail, "by_"], inner, f"{here[0]}_")
-        lines += ["for j_ in range(n_):", "    if different_:"]
-        lines += [f"        at_here({', '.join([*self.at(here, 'x_[j_]'), *free, *totals, 'xv_[j_]'])})"]
-        lines += self.adding(f)
-        lines += ["if not different_:", "    summed_ = 0"] if self.summed else []
-        marks = ["if different_:", "    for j_ in range(n_):"]
-        before = ["different_ = apart(x_, n_)", *marks, "        listed_[x_[j_]] += 2"]
-        return before, lines + self.next_pass(f), [*marks, "        listed_[x_[j_]] -= 2"]
+        call = f"at_here({', '.join([*self.at(here, 'x_[j_]'), *free, *totals, 'xv_[j_]'])})"
+        lines += block("for j_ in range(n_):", *block("if different_:", call), *self.adding(f))
+        lines += block("if not different_:", "summed_ = 0") if self.summed else []
+        mark, unmark = (
+            block("if different_:", *block("for j_ in range(n_):", f"listed_[x_[j_]] {sign}= 2")) for sign in "+-"
+        )
+        return ["different_ = apart(x_, n_)", *mark], lines + self.next_pass(f), unmark
 
     def at(self, names: list[str], feature: str) -> list[str]:
         """Rows at a feature, and numbers of the current estimate."""
@@ -96,7 +96,7 @@ class RowLoops(Places):
             return []
         body = [f"{r}_[lane_] += {r}_at_x_[lane_] * by_" for r in f.at_x]
         self.loop("add_here", [*(f"{n}_" for n in names), "by_"], body, f"{names[0]}_")
-        return ["    else:", f"        add_here({', '.join([*self.at(names, 'x_[j_]'), 'xv_[j_]'])})"]
+        return block("else:", f"add_here({', '.join([*self.at(names, 'x_[j_]'), 'xv_[j_]'])})")
 
     def next_pass(self, f: Forms) -> list[str]:
         """Code that adds multiples of x', and their effect on the sums for the next step."""
@@ -113,7 +113,7 @@ class RowLoops(Places):
         head = [*(f"{n}_" for n in [*rows, *changes]), *(f"{name}_sum_" for name in beside), "by_"]
         self.loop("at_next", head, body, f"{rows[0]}_")
         arrays = [*(self.row(r, y) for r in rows), *map(self.number, [*changes, *beside])]
-        return ["for j_ in range(n_next_):", f"    at_next({', '.join([*arrays, value])})"]
+        return block("for j_ in range(n_next_):", f"at_next({', '.join([*arrays, value])})")
 
     def pruning(self) -> str:
         """The functions `prune` and `clear`."""
@@ -123,8 +123,8 @@ class RowLoops(Places):
         scale = [f"N_[OWN_{size.upper()}, lane_]" for size in prune.scale]  # of the value
         by = f" * min({', '.join(scale)})" if len(scale) > 1 else f" * {scale[0]}" if scale else ""
         drop = [] if clear.lasts else ["    listed_[f_] = 0", "s_.n_live = 0"]
-        tops = [f"for k_ in range({len(step.estimates)}):", "    fill(N_[k_ * NUMBERS + OWN_TRACE_TOP], 0.0)"]
-        each = lambda rows, line, by: indent([f"for row_ in {rows!r}:", f"    {line}"], by) if rows else ""  # noqa: E731
+        tops = block(f"for k_ in range({len(step.estimates)}):", "fill(N_[k_ * NUMBERS + OWN_TRACE_TOP], 0.0)")
+        each = lambda rows, line, by: indent(block(f"for row_ in {rows!r}:", line), by) if rows else ""  # noqa: E731
         return PRUNE.format(
             scale=by, larger_rows=each(fading, "larger(N_[LARGEST], F_[f_, row_])", 8),
             clear_rows=each(fading, "clear_small(F_[f_, row_], N_[LARGEST], N_[LIMIT])", 12),

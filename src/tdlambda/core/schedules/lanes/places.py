@@ -17,7 +17,7 @@ STAGES = ("read", "fresh", "centered", "decide", "td_error", "learn", "mix", "af
 LIMITED = INPUTS[:3]
 """Inputs that the largest prediction allowed depends on."""
 _LIMITS = ("tolerance", "bound", "factor", "start", "allowed", "allowed_square", "largest", "limit", "out", "td_error")
-EACH = ["    b_, m_ = k_ * ROWS, k_ * NUMBERS"]
+EACH = "b_, m_ = k_ * ROWS, k_ * NUMBERS"
 """Where the rows and numbers of estimate k_ start."""
 
 
@@ -141,7 +141,7 @@ class Places:
             given = {dict(zip(op.function.arguments, op.arguments, strict=True))[c] for op in self.features.values()}
         else:
             given = {op.coefficients[c] for k, op in self.updates.items() if k}
-        given |= {self.step.given["V"][INPUTS.index(c)]} if c in INPUTS else set()
+        given |= {self.step.signals["V"][INPUTS.index(c)]} if c in INPUTS else set()
         return given == {ir.Local(c)} and c in INPUTS and self.uniform(ir.Local(c))
 
     def numbers_of(self, op: ir.Visit | None) -> list[str]:
@@ -208,7 +208,7 @@ class Places:
             common += [*step.rule_parameters, *kept, *self.results]
             common += ["over", "here", "ahead"] if self.mixture is not None else []
             common += [op.out for op in step.all_of(ir.Dot) if not op.of and not self.entry_of(op)]
-            common += [*step.apart, *([] if "lam_next" in self.results else ["lam_next"])]
+            common += [*step.set_outside, *([] if "lam_next" in self.results else ["lam_next"])]
         common += ["reward"] if step.all_of(ir.Center) else []
         common += ["zeros"] if "gamma_next" in self.per_lane else []
         if self.per_lane:

@@ -7,6 +7,7 @@ from tdlambda.core.equations import Symbol, forms, symbols, written
 from tdlambda.core.schedules.lanes.places import Places
 from tdlambda.core.schedules.one import DERIVED
 from tdlambda.core.schedules.one.one_rows import VECTOR
+from tdlambda.core.schedules.text import block
 
 
 class RuleLoops(Places):
@@ -25,7 +26,7 @@ class RuleLoops(Places):
             if not op.of and not self.entry_of(op):
                 row, out = self.step.rule_rows.index(op.row), self.of_all(op.out)
                 if self.one_z and op.at == "x'":
-                    lines += [f"fill({out}, 0.0)", "if n_next_ > 0:", f"    copy({out}, U_[y_, {row}])"]
+                    lines += [f"fill({out}, 0.0)", *block("if n_next_ > 0:", f"copy({out}, U_[y_, {row}])")]
                 else:
                     lines.append(f"dot_lanes({out}, U_, {row}, {', '.join(VECTOR[op.at])})")
         for call in self.rule_calls:
@@ -89,15 +90,15 @@ class RuleLoops(Places):
         """Code that makes a call at each feature of a visit; `one` if there is one feature."""
         if op.when is not None:
             ask = ", ".join(["s_.since", "s_.size", "terminated_ or truncated_", *(f"s_.{n}" for n in op.shared)])
-            lines = ["s_.since += 1", f"if rule_closes({ask}):", "    s_.since = 0"]
-            return [*lines, "    for f_ in range(s_.size):", f"        {call}"]
-        lines = [f"{op.count} = 0.0", *(f"fill({self.of_all(n)}, 0.0)" for n in op.sums)]
+            every = block("for f_ in range(s_.size):", call)
+            return ["s_.since += 1", *block(f"if rule_closes({ask}):", "s_.since = 0", *every)]
+        zeros = [f"{op.count} = 0.0", *(f"fill({self.of_all(n)}, 0.0)" for n in op.sums)]
         if one:
             guard = "if n_next_ > 0:" if op.where in ("x'", "z") else "if True:"
-            return [*lines, guard, f"    {call}", f"    {op.count} += 1.0"]
+            return [*zeros, *block(guard, call, f"{op.count} += 1.0")]
         n = "(len(z_) if n_next_ > 0 else 0)" if op.where == "z" else VECTOR[op.where][2]
-        lines += [f"for j_ in range({n}):", f"    if {VECTOR[op.where][1]}[j_] != 0:"]
-        return [*lines, f"        {call}", f"        {op.count} += 1.0"]
+        active = block(f"if {VECTOR[op.where][1]}[j_] != 0:", call, f"{op.count} += 1.0")
+        return [*zeros, *block(f"for j_ in range({n}):", *active)]
 
     @property
     def fuses(self) -> bool:
@@ -130,11 +131,10 @@ class RuleLoops(Places):
             numbers = {c: self.argument(c, op.coefficients[c], parameters) for c in f.used}
             body = [f"{r} = {r}_[lane_]" for r in f.touched]
             body += [f"{r} = {written(e, lambda s: numbers.get(s.name, s.name))}" for r, e in f.live.items()]
-            self.loop(
-                "rule_live", list(parameters), [*body, *(f"{r}_[lane_] = {r}" for r in f.dirty)], f"{f.touched[0]}_"
-            )
-            lines += ["for i_ in range(n_live_):", "    f_ = order_[i_]"]
-            lines += [f"    rule_live({', '.join(parameters.values())})"]
+            body += [f"{r}_[lane_] = {r}" for r in f.dirty]
+            self.loop("rule_live", list(parameters), body, f"{f.touched[0]}_")
+            call = f"rule_live({', '.join(parameters.values())})"
+            lines += block("for i_ in range(n_live_):", "f_ = order_[i_]", call)
         one = self.one_hot if op.at == "x" else self.one_z
         for added, name, at in ((f.at_x, "rule_here", op.at), (f.at_next, "rule_next", "x'")):
             if not added:
@@ -149,7 +149,7 @@ class RuleLoops(Places):
             body = [f"{r}_[lane_] += ({written(e, named)}) * by_" for r, e in added.items()]
             self.loop(name, [*parameters, "by_"], body, next(iter(parameters)))
             call = f"{name}({', '.join([*parameters.values(), '1.0' if one else f'{xv}[j_]'])})"
-            lines += [f"for j_ in range({n}):", f"    {call}"]
+            lines += block(f"for j_ in range({n}):", call)
         return lines
 
     def after(self) -> list[str]:

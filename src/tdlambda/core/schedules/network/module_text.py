@@ -44,7 +44,7 @@ def {prefix}improve(
     s_.steps += 1
     if terminated_:
         gamma_next = 0.0
-{rewards}    limit_ = allowed(s_, reward, gamma_next, rho, (1.0,), 1)
+{rewards}    limit_ = allowed(s_, reward * s_.scale, gamma_next, rho, (s_.scale,), 1) / s_.scale
     {prefix}backward(w_, h_, d_)
 {heads}{body}    s_.under_way = 1
     s_.reward_decay = gamma_next

@@ -16,7 +16,7 @@ from tdlambda.core.names import words
 from tdlambda.core.runtime import COUNTERS, LIMITS
 from tdlambda.core.schedules.one.entry_points import ENTRY_POINTS, REST, VECTORS
 from tdlambda.core.schedules.one.one_rows import PLACE, VECTOR, RowPrinter, apply_text
-from tdlambda.core.schedules.text import functions, indent
+from tdlambda.core.schedules.text import block, functions, indent
 
 __all__ = ["One", "apply_text", "dot_name", "generate", "lasting", "value"]
 
@@ -87,7 +87,7 @@ def generate(model: Model, sparse: bool, encode: Any = None) -> str:
 
 def memory(model: Model, sparse: bool) -> list[str]:
     """The arrays that entry points take besides state and rows; only those in use, as each costs 60 ns per call."""
-    return [*(["own_"] if model.own_rows else []), *(["live_"] if sparse else [])]
+    return [*(["own_"] if model.rule_rows else []), *(["live_"] if sparse else [])]
 
 
 def lasting(algorithm: Any) -> list[str]:
@@ -179,10 +179,11 @@ class One(RowPrinter):
 
     def rowdot(self, op: ir.RowDot) -> list[str]:
         """A dot product of two rows."""
-        listed = ["for i_ in range(n_live_):", "    f_ = order_[i_]"]
-        over = listed if self.sparse else [f"for f_ in range({self.name(op.left)}.size):"]
+        term = f"{op.out} += {self.entry(op.left)} * {self.entry(op.right)}"
+        if not self.sparse:
+            return [f"{op.out} = 0.0", *block(f"for f_ in range({self.name(op.left)}.size):", term)]
         # The terms are added in the same order as in lanes, so that the results are equal.
-        return [f"{op.out} = 0.0", *over, f"    {op.out} += {self.entry(op.left)} * {self.entry(op.right)}"]
+        return [f"{op.out} = 0.0", *block("for i_ in range(n_live_):", "f_ = order_[i_]", term)]
 
     def outer(self, op: ir.Outer) -> list[str]:
         """A dot product of x and x'."""
@@ -224,9 +225,9 @@ class One(RowPrinter):
 
     def finite(self, op: ir.Finite) -> list[str]:
         """Whether the rule's numbers are finite."""
-        lines = [f"finite_ = {' + '.join(f'0.0 * {n}' for n in op.numbers)}"]
-        each = [f"    finite_ += 0.0 * {self.entry(r, 'z_[j_]')}" for r in op.rows]
-        return [*lines, *(["for j_ in range(len(z_)):", *each] if each else []), "within_ &= finite_ == 0.0"]
+        each = [f"finite_ += 0.0 * {self.entry(r, 'z_[j_]')}" for r in op.rows]
+        over_z = block("for j_ in range(len(z_)):", *each) if each else []
+        return [f"finite_ = {' + '.join(f'0.0 * {n}' for n in op.numbers)}", *over_z, "within_ &= finite_ == 0.0"]
 
     def update(self, op: ir.Update) -> list[str]:
         """The call that applies equations to rows."""
@@ -249,13 +250,13 @@ class One(RowPrinter):
         body += [f"{self.entry(r)} = {n}" for n, r in op.rows.items()] + [f"{n} += {n}_one" for n in op.sums]
         if op.when is not None:
             ask = ["s_.since", "s_.size", "terminated_ or truncated_", *(f"s_.{n}" for n in op.shared)]
-            lines = ["s_.since += 1", f"if {op.when.name}({', '.join(ask)}):", "    s_.since = 0"]
-            return [*lines, "    for f_ in range(s_.size):", *(f"        {line}" for line in body)]
+            every = block("for f_ in range(s_.size):", *body)
+            return ["s_.since += 1", *block(f"if {op.when.name}({', '.join(ask)}):", "s_.since = 0", *every)]
         index, xv, n = VECTOR[op.where]
         n = "(len(z_) if n_next_ > 0 else 0)" if op.where == "z" else n
-        lines = [f"{', '.join([op.count, *op.sums])} = {', '.join(['0.0'] * (1 + len(op.sums)))}"]
-        lines += [f"for j_ in range({n}):", f"    if {xv}[j_] != 0:", f"        f_, value_ = {index}[j_], {xv}[j_]"]
-        return [*lines, *(f"        {line}" for line in body), f"        {op.count} += 1.0"]
+        here = block(f"if {xv}[j_] != 0:", f"f_, value_ = {index}[j_], {xv}[j_]", *body, f"{op.count} += 1.0")
+        zeros = f"{', '.join([op.count, *op.sums])} = {', '.join(['0.0'] * (1 + len(op.sums)))}"
+        return [zeros, *block(f"for j_ in range({n}):", *here)]
 
     def argument(self, v: ir.Value | ir.Entry) -> str:
         """An argument of a function at features."""
@@ -280,13 +281,13 @@ class One(RowPrinter):
         w, rows = op.weights, [r for r in self.step.rows if r.of == op.estimate]
         lines = [] if self.restarts(op, [r.name for r in rows]) else ["everywhere_, most_ = turning, RUNAWAY * limit_"]
         near = [f"abs(dot({op.estimate}_{w}, {', '.join(VECTOR[at])})) * s_.factor <= most_" for at in ("x", "x'")]
-        lines.append(f"if not ({op.estimate}_within_ and {near[0]} and {near[1]}):")
-        lines.append(f"    again({', '.join([f'{op.safe}_{w}', *map(self.name, rows)])})")
-        at_next = ", ".join(VECTOR["x'"])
+        again = [f"again({', '.join([f'{op.safe}_{w}', *map(self.name, rows)])})"]
         for slot, start in op.keeps.items():
+            at_next = ", ".join(VECTOR["x'"])
             begin = f"dot({self.name(start)}, {at_next})" if isinstance(start, ir.Row) else value(start)
-            lines.append(f"    s_.{slot} = {begin}")
-        return [*lines, "    everywhere_ = True"]
+            again.append(f"s_.{slot} = {begin}")
+        within = f"{op.estimate}_within_ and {near[0]} and {near[1]}"
+        return [*lines, *block(f"if not ({within}):", *again, "everywhere_ = True")]
 
     def mix(self, op: ir.Mix) -> list[str]:
         """V's weights from those of the mixture."""
@@ -304,20 +305,11 @@ class One(RowPrinter):
             return []
         at = [f"{self.place(r)}[f_]" for r in op.fading]
         sizes = [*([f"abs({r})" for r in at] or ["0.0"]), "0.0"]  # a model need not have traces
-        return [
-            "if s_.steps % PRUNED_EVERY == 0:",
-            f"    least_, i_ = {least(op)}, 0",
-            "    while i_ < n_live_:",
-            "        f_ = order_[i_]",
-            f"        if max({', '.join(sizes)}) <= least_:",
-            *(f"            {r} = 0.0" for r in at),
-            "            listed_[f_] = 0",
-            "            n_live_ -= 1",
-            "            order_[i_] = order_[n_live_]",
-            "        else:",
-            "            i_ += 1",
-            "s_.n_live = n_live_",
-        ]
+        drop = [*(f"{r} = 0.0" for r in at), "listed_[f_] = 0", "n_live_ -= 1", "order_[i_] = order_[n_live_]"]
+        choice = [*block(f"if max({', '.join(sizes)}) <= least_:", *drop), *block("else:", "i_ += 1")]
+        every = block("while i_ < n_live_:", "f_ = order_[i_]", *choice)
+        seldom = block("if s_.steps % PRUNED_EVERY == 0:", f"least_, i_ = {least(op)}, 0", *every)
+        return [*seldom, "s_.n_live = n_live_"]
 
 
 def least(op: ir.Prune) -> str:
@@ -329,5 +321,5 @@ def least(op: ir.Prune) -> str:
 def state_type(model: Model) -> Any:
     """The type of a learner's record: names and types of its numbers."""
     shared = words(model.rule.shared) if model.rule is not None else []
-    floats = [n for n in [*model.constant_numbers, *LIMITS, *model.kept, *model.given] if n not in shared]
+    floats = [n for n in [*model.constant_numbers, *LIMITS, *model.kept, *model.set_outside] if n not in shared]
     return np.dtype([(n, "f8") for n in [*floats, *shared]] + [(n, "i8") for n in COUNTERS])

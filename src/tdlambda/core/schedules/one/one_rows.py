@@ -10,7 +10,7 @@ from typing import Any
 from tdlambda.core import step as ir
 from tdlambda.core.equations import Forms, forms, written
 from tdlambda.core.names import words
-from tdlambda.core.schedules.text import indent
+from tdlambda.core.schedules.text import block, indent
 
 MANY = 4
 """Visiting one feature through the list takes about as long as visiting this many without a list."""
@@ -78,18 +78,18 @@ class RowPrinter:
         lines = ["within_ = True", *(f"{n}_ = 0.0" for n in sums), "alone_ = increasing(x_, n_)", *marks("x_", "n_", 2)]
         if op.where == "live":
             lines += marks("y_", "n_next_", 4) if reads_next else []
-            lines += ["for i_ in range(n_live_):", "    f_ = order_[i_]", "    if listed_[f_] < 2:"]
-            lines += _visit(op, rows, "0.0", "0.0")
-        lines += ["for j_ in range(n_):", "    f_ = x_[j_]", "    if listed_[f_] & 2:", "        listed_[f_] -= 2"]
-        lines += ["        value_ = xv_[j_] if alone_ else gathered(x_, xv_, j_, n_)"]
+            others = block("if listed_[f_] < 2:", *_visit(op, rows, "0.0", "0.0"))
+            lines += block("for i_ in range(n_live_):", "f_ = order_[i_]", *others)
+        here = ["listed_[f_] -= 2", "value_ = xv_[j_] if alone_ else gathered(x_, xv_, j_, n_)"]
         if reads_next:
-            lines += ["        next_ = 0.0", "        if listed_[f_] & 4:", "            listed_[f_] -= 4"]
-            lines += ["            next_ = value_at(y_, yv_, n_next_, f_, j_)"]
-        lines += _visit(op, rows, "value_", "next_")
+            both = block("if listed_[f_] & 4:", "listed_[f_] -= 4", "next_ = value_at(y_, yv_, n_next_, f_, j_)")
+            here += ["next_ = 0.0", *both]
+        in_x = block("if listed_[f_] & 2:", *here, *_visit(op, rows, "value_", "next_"))
+        lines += block("for j_ in range(n_):", "f_ = x_[j_]", *in_x)
         if reads_next:
-            lines += ["for j_ in range(n_next_):", "    f_ = y_[j_]", "    if listed_[f_] & 4:"]
-            lines += ["        listed_[f_] -= 4", "        next_ = gathered(y_, yv_, j_, n_next_)"]
-            lines += _visit(op, rows, "0.0", "next_")
+            here = ["listed_[f_] -= 4", "next_ = gathered(y_, yv_, j_, n_next_)"]
+            in_next = block("if listed_[f_] & 4:", *here, *_visit(op, rows, "0.0", "next_"))
+            lines += block("for j_ in range(n_next_):", "f_ = y_[j_]", *in_next)
         head = [*rows, *numbers, *PLACE, "bound_", "order_", "n_live_", "listed_"]
         back = ", ".join(["within_", *(f"{n}_" for n in sums)])
         self.parts[name] = f"@{self.decorator}\ndef {name}({', '.join(head)}):\n{indent([*lines, f'return {back}'])}"
@@ -99,22 +99,22 @@ class RowPrinter:
         """Whether there was `again` already, which restarts an estimate: the safe weights, other rows as initially."""
         if "again" in self.parts:
             return True
-        body = [f"for f_ in range({op.weights}.size):", f"    {op.weights}[f_] = safe_[f_]"]
-        body += [f"    {r}[f_] = {start!r}" for r, start in op.starts.items()]
-        self.parts["again"] = f"@kernel\ndef again(safe_, {', '.join(rows)}):\n" + indent(body)
+        body = [f"{op.weights}[f_] = safe_[f_]", *(f"{r}[f_] = {start!r}" for r, start in op.starts.items())]
+        every = block(f"for f_ in range({op.weights}.size):", *body)
+        self.parts["again"] = f"@kernel\ndef again(safe_, {', '.join(rows)}):\n" + indent(every)
         return False
 
     def mixed(self, op: ir.Mix) -> list[str]:
         """The function `mixed`, which computes V's weights at changed features, or at all; its further arguments."""
         weights, numbers = [f"{r.of}_" for r in op.parts], list(op.parts.values())
-        at = " + ".join(f"{n} * {w}[f_]" for n, w in zip(numbers, weights, strict=True))
-        every = ["for f_ in range(out_.size):", f"    out_[f_] = {at}"]
-        more, how, lines = ["everywhere_"], "lanewise", every
+        mix = "out_[f_] = " + " + ".join(f"{n} * {w}[f_]" for n, w in zip(numbers, weights, strict=True))
+        lines = block("for f_ in range(out_.size):", mix)
+        more, how = ["everywhere_"], "lanewise"
         if self.sparse:
             more, how = [*more, "x_", "n_", "y_", "n_next_", "order_", "n_live_"], "inlined"
-            lines = ["if everywhere_:", *(f"    {line}" for line in every), "    return"]
+            lines = block("if everywhere_:", *lines, "return")
             for n, index in (("n_live_", "order_"), ("n_", "x_"), ("n_next_", "y_")):
-                lines += [f"for i_ in range({n}):", f"    f_ = {index}[i_]", f"    out_[f_] = {at}"]
+                lines += block(f"for i_ in range({n}):", f"f_ = {index}[i_]", mix)
         head = ", ".join(["out_", *weights, *numbers, *more])
         self.parts["mixed"] = f"@{how}\ndef mixed({head}):\n" + indent(lines)
         return more
@@ -124,33 +124,31 @@ class RowPrinter:
         lines, drop = ["s_ = state_[0]", "s_.under_way = 0"], not op.lasts
         if self.sparse:
             each = [f"{self.place(r)}[f_] = 0.0" for r in op.rows] + (["live_[1, f_] = 0"] if drop else [])
-            lines += ["for i_ in range(s_.n_live):", "    f_ = live_[0, i_]"]
-            lines += [f"    {line}" for line in each or ["pass"]] + (["s_.n_live = 0"] if drop else [])
+            lines += block("for i_ in range(s_.n_live):", "f_ = live_[0, i_]", *(each or ["pass"]))
+            lines += ["s_.n_live = 0"] if drop else []
         else:
             lines += [f"{self.place(r)}[:] = 0.0" for r in op.rows]
         return "@inlined\ndef clear(state_, rows_, own_, live_):\n" + indent(lines)
 
 
 def _visit(op: ir.Visit, rows: list[str], x: str, x_next: str) -> list[str]:
-    """Code that calls a function at the feature f_, indented twice."""
+    """Code that calls a function at the feature f_."""
     given, weights = op.function.arguments, [r.name for r in op.bounded]
     at = {"x": x, "x_next": x_next} | {row: f"{row}_" for row in rows}
     results = ", ".join(f"{r}_" if r in rows else f"{r}_one_" for r in op.function.results)
     lines = [f"{r}_ = {r}[f_]" for r in rows if r in given]
     lines.append(f"{results} = {op.function.name}({', '.join(at.get(n, n) for n in given)})")
     lines += [f"{r}[f_] = {r}_" for r in op.rows] + [f"{n}_ += {n}_one_" for n in op.sums]
-    lines += [f"within_ &= abs({r}_) <= bound_" for r in op.rows if r in weights]
-    return [f"        {line}" for line in lines]
+    return lines + [f"within_ &= abs({r}_) <= bound_" for r in op.rows if r in weights]
 
 
 def over_live(row: str, body: list[str], sparse: bool) -> list[str]:
     """A loop over the live features f_; over all features if many are live, because that loop is vectorised."""
-    every = [f"for f_ in range({row}.size):", *(f"    {line}" for line in body)]
+    every = block(f"for f_ in range({row}.size):", *body)
     if not sparse:
         return every
-    listed = ["for i_ in range(n_live_):", "    f_ = order_[i_]", *(f"    {line}" for line in body)]
-    shifted = lambda lines: [f"    {line}" for line in lines]  # noqa: E731
-    return [f"if {MANY} * n_live_ > {row}.size:", *shifted(every), "else:", *shifted(listed)]
+    listed = block("for i_ in range(n_live_):", "f_ = order_[i_]", *body)
+    return [*block(f"if {MANY} * n_live_ > {row}.size:", *every), *block("else:", *listed)]
 
 
 def apply_text(who: Any, f: Forms, prefix: str, sparse: bool) -> str:
@@ -175,19 +173,17 @@ def _apply_text(f: Forms, rows: list[str], weights: list[str], prefix: str, spar
         text = f"@lanewise\ndef {call}:\n{indent(lines)}\n\n"
     lines = [f"within_ = {call}"]
     for at, (index, xv, n) in ((f.at_x, VECTOR["x"]), (f.at_next, VECTOR["x'"])):
-        lines += [f"{r}_at_ = {written(e)}" for r, e in at.items()]
-        lines += [f"for j_ in range({n}):", f"    f_ = {index}[j_]"] if at else []
+        body = []
         for r in at:
-            lines += [f"    {r}_ = {r}[f_] + {r}_at_ * {xv}[j_]", f"    {r}[f_] = {r}_"]
-            lines += [f"    within_ &= abs({r}_) <= bound_"] if r in weights else []
+            body += [f"{r}_ = {r}[f_] + {r}_at_ * {xv}[j_]", f"{r}[f_] = {r}_"]
+            body += [f"within_ &= abs({r}_) <= bound_"] if r in weights else []
+        lines += [f"{r}_at_ = {written(e)}" for r, e in at.items()]
+        lines += block(f"for j_ in range({n}):", f"f_ = {index}[j_]", *body) if at else []
     head = ", ".join([*rows, *f.coefficients, *PLACE, "bound_", *more])
     return f"{text}@{how}\ndef {prefix}apply({head}):\n{indent([*lines, 'return within_'])}"
 
 
 def marks(index: str, n: str, mark: int) -> list[str]:
     """Code that adds a mark to each feature of x or x' in `listed_`, once."""
-    return [
-        f"for j_ in range({n}):",
-        f"    if listed_[{index}[j_]] & {mark} == 0:",
-        f"        listed_[{index}[j_]] += {mark}",
-    ]
+    entry = f"listed_[{index}[j_]]"
+    return block(f"for j_ in range({n}):", *block(f"if {entry} & {mark} == 0:", f"{entry} += {mark}"))
