@@ -59,13 +59,30 @@ def of_readings(kind: str, seed: int) -> tuple[float, float]:
 
 def tables(kind: str) -> tuple[Any, Any, float]:
     """The task before the change and after it, and the sign of the rewards after it."""
-    if kind == "ring, other policy":
-        old, new = (td.make("RingWorld-v0", behavior_left=0.4, target_left=z) for z in (0.35, 0.6))
-        return old, new, 1.0
-    if kind == "walk, rewards turn":
-        return td.make("RandomWalk-v0"), td.make("RandomWalk-v0"), -1.0
-    first, second = (61, 62) if kind == "random MDP, another" else (63, 64)
-    return td.make("Garnet-v0", seed=first, on_policy=True), td.make("Garnet-v0", seed=second, on_policy=True), 1.0
+    if kind.startswith("ring"):
+        left, before, after = RINGS[kind]
+        old, new = (td.make("RingWorld-v0", behavior_left=left, target_left=z) for z in (before, after))
+    elif "walk" in kind:
+        old = new = td.make("RandomWalk-v0", n=WALKS[kind])
+    else:
+        first, second, options = MDPS[kind]
+        old, new = (td.make("Garnet-v0", seed=k, **options) for k in (first, second))
+    return old, new, -1.0 if "rewards turn" in kind else 1.0
+
+
+RINGS = {"ring, other policy": (0.4, 0.35, 0.6), "ring, .3 to .5": (0.4, 0.3, 0.5)}
+"""Behaviour, and target policy before and after the change: probability of going left."""
+WALKS = {"walk, rewards turn": 19, "walk of 9, rewards turn": 9, "walk of 29, rewards turn": 29}
+"""Numbers of states."""
+MDPS: dict[str, tuple[int, int, dict[str, Any]]] = {
+    "random MDPs 63 and 64": (63, 64, {"on_policy": True}),
+    "random MDP, another": (61, 62, {"on_policy": True}),
+    "off-policy": (361, 362, {}),
+    "random MDP, rewards turn": (363, 363, {"on_policy": True}),
+    "episodes": (365, 366, {"terminal": 2, "discount": 1.0}),
+    "binary features": (367, 368, {"features": 12, "on_policy": True}),
+}
+"""Seeds before and after the change, and options."""
 
 
 def of_tables(kind: str, seed: int) -> tuple[float, float]:
@@ -89,7 +106,12 @@ def of_tables(kind: str, seed: int) -> tuple[float, float]:
 
 
 CASES = {
-    True: {"sign turns": of_readings, "level jumps": of_readings, "random MDP, another": of_tables},
+    True: {
+        "sign turns": of_readings, "level jumps": of_readings, "random MDP, another": of_tables,
+        "walk of 9, rewards turn": of_tables, "walk of 29, rewards turn": of_tables, "ring, .3 to .5": of_tables,
+        "off-policy": of_tables, "random MDP, rewards turn": of_tables, "episodes": of_tables,
+        "binary features": of_tables,
+    },
     False: {
         "rewards turn": of_readings, "lags swap": of_readings, "gain falls × 100": of_readings,
         "gain rises × 10": of_readings, "ring, other policy": of_tables, "walk, rewards turn": of_tables,

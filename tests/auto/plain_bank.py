@@ -72,7 +72,9 @@ class Plain:
         )
         self.since, self.long, self.short = np.zeros((5, K)), np.zeros((5, K)), np.zeros((6, 5, K))
         self.count, self.window, self.total = np.zeros(6), 0.0, 0.0
-        self.t = self.updated = self.changes = self.restarts = 0
+        self.t = self.updated = self.began = self.changes = self.restarts = 0
+        self.kept: list[tuple[Any, ...]] = []  # state, ρδ, transition
+        self.tests, self.usual, self.since_start = 0, 0.0, 0
         self.absent = np.zeros(K, dtype=bool)
         self.absent[self.first - 1] = True
         self.last: Any = None  # u, ρ, r, γ' of the step before, in this episode
@@ -148,13 +150,25 @@ class Plain:
         u, rho, r, g = self.last
         error = rho * (r + g * u_next - u)
         signal = error * self.trace
-        self.noise += max(3 / (self.t + 2), 1e-4) * (error**2 - self.noise)
+        self.noise += max(3 / (self.t - self.began + 2), 1e-4) * (error**2 - self.noise)
         self.since[1:3] += signal, signal**2
         if self.uses_expected:
             signal = error * self.raw
             self.since[3:5] += signal, signal**2
 
     def update(
+        self, x: Any, reward: float, y: Any, gamma: float, rho: float, terminated: bool, truncated: bool
+    ) -> float:
+        u = self.advance(x, reward, y, gamma, rho, terminated, truncated)
+        length = self.changed() if self.sparse else 0
+        if length:
+            rows, self.kept = [row for *_, row in self.kept[-length:]], self.kept[:-length]
+            self.begin_anew(length)
+            for row in rows:
+                self.advance(*row)
+        return u
+
+    def advance(
         self, x: Any, reward: float, y: Any, gamma: float, rho: float, terminated: bool, truncated: bool
     ) -> float:
         self.t += 1
@@ -170,9 +184,15 @@ class Plain:
         self.add_distances(X, V - u, u)
         self.cut += (min(rho, 1) - self.cut) / t
         square = max(u**2, V[2] ** 2) if self.sparse else u**2  # V[2]: LSTD(0) with a ridge of 1
-        self.value += max(3 / (t + 2), 1e-4) * (square - self.value)
-        self.size += max(3 / (t + 2), 1e-4) * (float(x @ x) - self.size)
+        self.value += max(3 / (t - self.began + 2), 1e-4) * (square - self.value)
+        self.size += max(3 / (t - self.began + 2), 1e-4) * (float(x @ x) - self.size)
         self.last = (u, rho, reward, g)
+        if self.sparse and not (self.room and self.left):
+            w = next(s for s in self.systems if s.n == max(s.n for s in self.systems)).w[0]
+            state = self.known[np.asarray(x, dtype=float).tobytes()] if self.room else int(np.argmax(x))
+            delta = rho * (reward + g * (w @ Y) - w @ X)
+            self.kept.append((state, delta, (x, reward, y, gamma, rho, terminated, truncated)))
+            self.since_start += 1
         if self.lanes:
             self.norm = max(self.norm, float(x @ x))
             self.true_online(x, reward, y, gamma, rho, terminated, fresh)
@@ -190,9 +210,56 @@ class Plain:
                 n = self.n + min(len(self.known), self.room) if s.n > self.n else s.n
                 s.due = t + min(1 + int(age / 64 + n**3 / 2000), 8 + int(age / 2))
                 s.solve(self.q, self.mean[2, 0])
-        if t - self.updated >= min(1 + int(t / 50), 20) or t % 100 == 0:
+        if t - self.updated >= min(1 + int((t - self.began) / 50), 20) or t % 100 == 0:
             self.update_weights()
         return u
+
+    # ---- changes of the task ------------------------------------------------------------------------------------
+
+    def statistic(self, length: int) -> float:
+        """How far TD errors of the last transitions are from mean 0, by states."""
+        n, total, known = self.since_start, 0.0, 0
+        states, deltas = (np.array([row[i] for row in self.kept[-n:]]) for i in (0, 1))
+        late, floor = np.arange(n) >= n - length, 0.03 * np.mean(deltas**2)
+        for j in set(states[late]):
+            new, old = deltas[late & (states == j)], deltas[~late & (states == j)]
+            if len(old):
+                c, d = len(new), min(10 if self.off else 30, 0.3 * len(old))
+                square = new.sum() ** 2 / c
+                within = max(0.0, (new**2).sum() - square) + d * (np.mean(old**2) + floor)
+                if within > 0:
+                    total += (c + d) * np.log(1 + square / (1 + c / len(old)) / within)
+                    known += 1
+        return float((total - known) / np.sqrt(2 * known + 10))
+
+    def changed(self) -> int:
+        """The number of transitions since the task changed; 0 if it did not."""
+        if self.since_start < 1000 or len(self.kept) % 50:
+            return 0
+        lengths, longest = [24], min(1000, int(0.3 * self.since_start))
+        while lengths[-1] < longest:
+            lengths.append(min(longest, int(1.6 * lengths[-1])))
+        best = max(self.statistic(k) for k in lengths)
+        limit = max(9.0, 6.0 * self.usual)
+        self.tests += 1
+        self.usual += max(1 / self.tests, 0.01) * (best - self.usual)
+        if best <= limit:
+            return 0
+        return max([*range(24, longest, 10), longest], key=self.statistic)
+
+    def begin_anew(self, length: int) -> None:
+        """Forget everything but the range of values, the learners' own weights, and priors."""
+        self.end()
+        for rows in (self.since, self.long, self.short, self.expected, self.visits, self.mean, self.count):
+            rows[:] = 0.0
+        for s in self.systems:
+            s.A[:], s.b[:], s.w[:], s.age, s.due = 0.0, 0.0, 0.0, 0.0, 0.0
+        self.t -= length
+        self.began = self.updated = self.t
+        self.window = self.total = 0.0
+        self.changes += 1
+        self.age[:], self.copy, self.copied, self.since_start = 1, self.w.copy(), self.copied + 1, 0
+        self.weigh()
 
     def note(self, reward: float, g: float, rho: float, fresh: bool) -> None:
         self.length = 1.0 if fresh else 1 + self.gamma * self.length

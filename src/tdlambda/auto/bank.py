@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Array, Floats, Ints, aligned
-from tdlambda.auto import errors, expert_table, readings
+from tdlambda.auto import changes, errors, expert_table, readings
 from tdlambda.auto.coordinates import ROWS as MOMENTS
 from tdlambda.auto.coordinates import SCALE
 from tdlambda.auto.explanation import Expert, Explanation, mean_lam
@@ -40,7 +40,7 @@ from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.stride", "systems.start",
-    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.scratch",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.scratch", "changes.recent",
     "means.window", "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "observations.x",
     "observations.xv", "readings.directions", "readings.x", "readings.positions", "readings.scratch", "readings.moved",
 )  # fmt: skip
@@ -90,6 +90,7 @@ class Bank:
             _first_mixture(np.array(prior), 0 if self.vectors else n, active, len(own)),
             expert_table.first_systems(self.systems, self.vectors, n), mean_arrays, lanes,
             expert_table.first_observations(features.active, self.shared),
+            expert_table.first_changes(size * bool(self.systems), features.active, len(own), self.vectors, self.shared),
             _first_readings(size, n - size - 1, len(own)) if self.vectors else (),
         )  # fmt: skip
         self._table, self._codes = table(self.memory), dict[str, Any]()
@@ -219,7 +220,9 @@ class Bank:
         if self.vectors and self.memory.readings.number["held"][0] < HELD:
             return spread
         if self.knows_observations:
-            spread = np.maximum(spread, (each[:, self._leading] - out) ** 2)
+            first = self._leading
+            later = first + len(expert_table.RIDGES)  # the same ridge, λ = .8
+            spread = np.maximum(spread, (each[:, first] - out) ** 2) + (each[:, later] - each[:, first]) ** 2
         return spread + self._left_open(self._features(index, value)) + self._approximation()
 
     @property
@@ -380,6 +383,7 @@ class Bank:
         steps = seen if not self.vectors or seen >= HELD else 0
         size, recent, filled = 0 if self.vectors else self.size, new["mixture.recent"], new["systems.filled"]
         sizes, known = new["systems.size"], int(new["observations.total"][0])
+        self._require_changes(new)
         if not (
             s["steps"] == steps
             and (weight >= 0).all()
@@ -400,6 +404,21 @@ class Bank:
             held = new["readings.number"].view(readings.NUMBERS)[0]
             if held["held"] != min(seen, len(new["readings.past"]) - 1) or not held["rebase"] >= 8:
                 raise ValueError("state does not fit this learner: the number of transitions held is not consistent")
+
+    def _require_changes(self, new: dict[str, Array]) -> None:
+        """Validate the transitions that are kept."""
+        index, counts, past = (new[f"changes.{name}"] for name in ("rows", "counts", "past"))
+        states = self.memory.changes.before.shape[1]
+        ended = past[:, changes.PAST_ENDED]
+        if not (
+            ((index[:, :1] >= 0) & (index[:, :1] < max(1, states))).all()
+            and ((index[:, 1:] >= 0) & (index[:, 1:] < self.size)).all()
+            and 0 <= counts[changes.SINCE_START] <= counts[changes.NOTED]
+            and counts[changes.CHECKS] >= 0
+            and np.isin(ended, range(5)).all()
+            and np.isfinite(past).all()
+        ):
+            raise ValueError("state does not fit this learner: the transitions that it keeps are not consistent")
 
 
 def _first_mixture(prior: Floats, size: int, active: int, own: int) -> Mixture:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tdlambda.arrays import aligned
+from tdlambda.auto.changes import COUNTERS, PAST_MORE, ROOM, Changes
 from tdlambda.auto.families import linear, means
 from tdlambda.auto.families.least_squares import BLOCK, Systems
 from tdlambda.auto.families.linear import Lanes
@@ -109,6 +110,17 @@ def first_observations(active: int, shared: bool) -> Observations:
     rows = (2, active + 1) if shared else (0, 0)
     return Observations(
         np.zeros(OBSERVATIONS * shared), np.zeros(1, np.int64), np.zeros(rows, np.int64), np.zeros(rows)
+    )  # fmt: skip
+
+
+def first_changes(size: int, active: int, own: int, vectors: bool, shared: bool) -> Changes:
+    """The arrays of the test for changes, for features of states or of observations; empty if there are others."""
+    states = 0 if vectors else OBSERVATIONS if shared else size * (active == 1)
+    room = ROOM if states else 0
+    return Changes(
+        past=np.zeros((room, PAST_MORE + 2 * active + 2 * own)), rows=np.zeros((room, 1 + 2 * active), np.int64),
+        before=np.zeros((2, states)), recent=np.zeros((3, states)), mean=np.zeros(1),
+        counts=np.zeros(COUNTERS, np.int64),
     )  # fmt: skip
 
 

@@ -61,7 +61,8 @@ NUMBERS = np.dtype([(name, "f8") for name in (
     "low_reward", "high_reward", "most_gamma", "length", "longest", "ended", "off_policy",
     "past", "past_weight", "pasts", "low_past", "high_past",   # discounted sums of past rewards
     "updated", "window", "count",                              # step of the last weight update; long window's length
-    "changes", "restarts", "value", "norm", "noise",           # means of u², |x|² and (ρδ)²
+    "changes", "restarts", "began",                            # … and the step of the last new start
+    "value", "norm", "noise",           # means of u², |x|² and (ρδ)²
 )] + [("short_count", "f8", SCALES)])  # fmt: skip
 
 
@@ -156,7 +157,7 @@ def close(m: Mixture, u_next: float) -> float:
     error = s.reward + s.gamma * u_next - s.u
     delta = s.rho * error
     note_error(m.errors, error, s.gamma, s.rho)
-    s.noise += max(3.0 / (s.steps + 2.0), 1e-4) * (delta * delta - s.noise)
+    s.noise += max(3.0 / (s.steps - s.began + 2.0), 1e-4) * (delta * delta - s.noise)
     for i in range(m.trace.shape[0]):
         trace, gain, noise = m.trace[i], m.sums[SINCE, GAIN + 2 * i], m.sums[SINCE, NOISE + 2 * i]
         for k in range(trace.size):
@@ -372,4 +373,4 @@ def weigh(m: Mixture) -> None:
 def is_due(m: Mixture) -> bool:
     """Whether the weights are to be updated."""
     s = m.number[0]
-    return s.steps - s.updated >= min(1.0 + int(s.steps / PATIENCE), MOST_STEPS)
+    return s.steps - s.updated >= min(1.0 + int((s.steps - s.began) / PATIENCE), MOST_STEPS)

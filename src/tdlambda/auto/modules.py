@@ -37,6 +37,7 @@ _SELDOM = (
     "update_weights", "end_episode", "contradicted", "notice_change", "surely_worse", "restart", "inherit", "fade",
     "scale", "take_prior", "weigh", "move_grid", "move_lane", "convert", "drop", "take_tops", "leave", "take_medians",
     "change_coordinates", "moved", "refit", "fit_cosines", "has_moved", "clear_systems", "observe_row", "solve_due",
+    "changed", "suffix", "statistic", "begin_anew", "end_noted", "forget_states",
 )  # fmt: skip
 """Functions that do not run at every step, or hardly matter: compiled for size, in half the time."""
 _ENTRIES = (transition.learn_rows, transition.predict_rows, transition.end)

@@ -12,7 +12,20 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.auto.errors import RECENT, SKIPPED
+from tdlambda.auto.changes import (
+    NOTED,
+    PAST_ENDED,
+    PAST_GAMMA,
+    PAST_MORE,
+    PAST_REWARD,
+    PAST_RHO,
+    ROOM,
+    Changes,
+    changed,
+    forget_states,
+    note,
+)
+from tdlambda.auto.errors import OFF_POLICY, RECENT, SKIPPED
 from tdlambda.auto.families.averaged import EVERY, restart
 from tdlambda.auto.families.averaged import values as averaged_values
 from tdlambda.auto.families.least_squares import (
@@ -24,10 +37,12 @@ from tdlambda.auto.families.least_squares import (
     solve_due,
     square_of,
     take_prior,
+    value,
+    widest,
 )
 from tdlambda.auto.families.least_squares import learn as learn_systems
 from tdlambda.auto.families.least_squares import values as squares_values
-from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, prefer
+from tdlambda.auto.families.linear import AGE, UPDATES, Lanes, convert, move_grid, prefer
 from tdlambda.auto.families.linear import end as end_lanes
 from tdlambda.auto.families.linear import learn as learn_linear
 from tdlambda.auto.families.linear import values as linear_values
@@ -91,6 +106,7 @@ class BankMemory(NamedTuple):
     means: Means
     lanes: Lanes | tuple[()]
     observations: Observations
+    changes: Changes
     readings: Readings | tuple[()]
 
 
@@ -205,7 +221,7 @@ def advance(
     if SHARED:
         add_own(m.systems, n, at, mixture.value)
     u, norm = mix(mixture.value, mixture.weight, low, high), squared(xv, x.size)
-    rate = max(3.0 / (t + 2.0), 1e-4)
+    rate = max(3.0 / (t - s.began + 2.0), 1e-4)
     s.value += rate * (square_of(m.systems, mixture.value, u) - s.value)
     if not fresh:
         close(mixture, u)
@@ -223,6 +239,9 @@ def advance(
     if LANES:
         learn_linear(m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated)
     note_spread(m.systems, X, XV, Y, YV, reward, gamma, rho)
+    if not VECTORS and m.changes.rows.shape[0] > 0 and (not SHARED or at >= 0):
+        known, ended = at if SHARED else x[0], 1 if terminated else 2 if truncated else 0
+        keep(m, known, x, xv, y, yv, own, own_next, reward, gamma_next, rho, ended)
     learn_systems(m.systems, 0, X, XV, Y, YV, reward, gamma, rho, evidence)
     learn_means(m.means, reward, gamma, rho)
     if gamma == 0.0:
@@ -241,6 +260,29 @@ def advance(
     solve_due(m.systems, t, m.means.rows[RETURN, 0])
     if is_due(mixture) or t % EVERY == 0.0:
         update_weights(m)
+
+
+def keep(
+    m: Any, state: int, x: Ints, xv: Floats, y: Ints, yv: Floats, own: Floats, own_next: Floats, reward: float,
+    gamma: float, rho: float, ended: int,
+) -> None:  # fmt: skip
+    """Keep a transition from a state, and the TD error of LSTD(0) with the smallest ridge."""
+    c, q, o = m.changes, m.systems, m.observations
+    k = widest(q) if SHARED else 0
+    V = value(q, k, o.x[0], o.xv[0]) if SHARED else value(q, k, x, xv)
+    delta = reward - V
+    if gamma > 0.0 and ended != 1:
+        delta += gamma * (value(q, k, o.x[1], o.xv[1]) if SHARED else value(q, k, y, yv))
+    slot, n, more = c.counts[NOTED] % ROOM, x.size, PAST_MORE + 2 * x.size
+    row, index = c.past[slot], c.rows[slot]
+    row[PAST_REWARD], row[PAST_GAMMA], row[PAST_RHO], row[PAST_ENDED] = reward, gamma, rho, ended
+    index[0] = state
+    for j in range(n):
+        index[1 + j], index[1 + n + j] = x[j], y[j]
+        row[PAST_MORE + j], row[PAST_MORE + n + j] = xv[j], yv[j]
+    for i in range(own.size):
+        row[more + i], row[more + own.size + i] = own[i], own_next[i]
+    note(c, row, state, rho * delta)
 
 
 def update_weights(m: Any) -> None:
@@ -279,6 +321,56 @@ def end_episode(m: Any) -> None:
     m.means.trace[0] = 0.0
     if LANES:
         end_lanes(m.lanes)
+
+
+def begin_anew(m: Any, length: int) -> None:
+    """Forget everything but the last transitions, and learn from those."""
+    c, q, mixture, s = m.changes, m.systems, m.mixture, m.mixture.number[0]
+    n, own = (c.rows.shape[1] - 1) // 2, mixture.own.shape[1]
+    more = PAST_MORE + 2 * n
+    end_episode(m)
+    mixture.sums[:, :, :] = 0.0
+    mixture.expected[:, :, :] = 0.0
+    mixture.visits[:] = 0.0
+    mixture.errors[:OFF_POLICY] = 0.0
+    q.A[:] = 0.0
+    q.b[:, :] = 0.0
+    q.w[:, :] = 0.0
+    q.S[:, :] = 0.0
+    q.age[:] = 0.0
+    q.due[:] = 0.0
+    m.means.rows[:, :] = 0.0
+    s.short_count[:] = 0.0
+    s.steps -= length
+    s.window = s.count = 0.0
+    s.began = s.updated = s.steps
+    s.changes += 1.0
+    if LANES:
+        m.lanes.lane[AGE] = 0.0
+        restart(m.lanes, mixture, q.of.size + m.means.rows.shape[1])
+        prefer(m.lanes, mixture, q.of.size + m.means.rows.shape[1])
+    weigh(mixture)
+    forget_states(c, length)
+    for _ in range(length):
+        slot = c.counts[NOTED] % ROOM
+        row, index = c.past[slot], c.rows[slot]
+        ended = int(row[PAST_ENDED])
+        advance(
+            m, index[1 : 1 + n], row[PAST_MORE : PAST_MORE + n], index[1 + n :], row[PAST_MORE + n : more],
+            row[more : more + own], row[more + own :], row[PAST_REWARD], row[PAST_GAMMA], row[PAST_RHO],
+            ended & 1 > 0, ended & 2 > 0, 1.0,
+        )  # fmt: skip
+        if ended == 4:
+            end_noted(m)
+
+
+def end_noted(m: Any) -> None:
+    """End the episode, after the last transition that is kept."""
+    c = m.changes
+    if c.rows.shape[0] > 0 and c.counts[NOTED] > 0:
+        slot = (c.counts[NOTED] - 1) % ROOM
+        c.past[slot, PAST_ENDED] = 4.0 if c.past[slot, PAST_ENDED] == 0.0 else c.past[slot, PAST_ENDED]
+    end_episode(m)
 
 
 def learn_vector(m: Any, row: Floats) -> None:
@@ -357,7 +449,7 @@ def end(m: Any) -> None:
         if s.held >= HELD:
             end_episode(m)
     else:
-        end_episode(m)
+        end_noted(m)
 
 
 def learn_rows(
@@ -401,5 +493,8 @@ def learn_rows(
                 m, c.x[t], c.xv[t], c.y[t], c.yv[t], own[0], own[1], c.reward[t], c.gamma[t], c.rho[t],
                 c.terminated[t], c.truncated[t], 1.0,
             )  # fmt: skip
+            length = changed(m.changes, m.mixture.number[0].off_policy > 0.0) if m.changes.rows.shape[0] > 0 else 0
+            if length > 0:
+                begin_anew(m, length)
     c.seen[0] += c.reward.size
     return 0

@@ -255,12 +255,15 @@ def note_spread(
 
 def spread_expert(q: Systems) -> int:
     """An expert with λ = 0 and a ridge of 1 or more, on all features of S as long as there is one."""
-    k = 0 if VECTORS else 2
-    if q.size[q.of[q.of.size - 1]] == 0:
-        return k
-    while q.leading[k] < q.S.shape[0]:
+    return widest(q) if VECTORS else widest(q) + SIZED
+
+
+def widest(q: Systems) -> int:
+    """The first expert with λ = 0 on all features of S as long as there is one."""
+    k = 0
+    while q.size[q.of[q.of.size - 1]] > 0 and q.leading[k] < q.S.shape[0]:
         k += 1
-    return k if VECTORS or q.leading[2] == q.leading[k] else k + 2
+    return k
 
 
 def scale(q: Systems, s: int, factor: float) -> None:

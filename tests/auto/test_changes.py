@@ -1,0 +1,67 @@
+"""A change of a task with known states: noticed, and only where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tdlambda as td
+
+NAMES = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
+
+
+def turned(sign: float = -1.0, steps: int = 6000) -> tuple[Any, list[Any]]:
+    """A walk whose rewards turn in the middle: the task, and the columns of its transitions."""
+    walk = td.make("RandomWalk-v0", n=9)
+    found = walk.sampler(seed=3).take(steps)
+    columns = [getattr(found, name).copy() for name in NAMES]
+    columns[1][steps // 2 :] *= sign
+    return walk, columns
+
+
+def test_a_change_is_noticed_and_its_absence_too() -> None:
+    for sign, expected in ((1.0, 0), (-1.0, 1)):
+        walk, columns = turned(sign)
+        v = td.AutoTD(walk.features)
+        v.update_many(*(c[:3800] for c in columns))
+        assert v.explain().changes == expected
+        truth = td.engine.exact_truth(walk)
+        error = truth.weights @ (v.predict_many(truth.observations) - sign * truth.values) ** 2
+        assert error < 0.1 * truth.weights @ truth.values**2
+
+
+def test_own_experts_learn_from_the_kept_transitions_too() -> None:
+    """Their evidence is computed from the predictions that they made, so it can be large only if those are kept."""
+    walk, columns = turned()
+    fast, slow = td.TD(walk.features, alpha=0.2, lam=0.8), td.TD(walk.features, alpha=1e-6, lam=0.0)
+    v = td.AutoTD(walk.features, experts=[slow, fast], built_in=True)
+    v.update_many(*(c[:3800] for c in columns))
+    said = v.explain()
+    assert said.changes == 1
+    errors = {e.name: e.error for e in said.experts}
+    assert errors["TD 1"] > errors["TD 2"]
+
+
+def test_a_copy_notices_the_same_change() -> None:
+    """Saved between the change and the test that notices it, and with a reset in between."""
+    walk, columns = turned()
+    v = td.AutoTD(walk.features)
+    v.update_many(*(c[:3010] for c in columns))
+    v.reset()
+    other = v.clone()
+    for each in (v, other):
+        each.update_many(*(c[3010:4000] for c in columns))
+    assert v.explain().changes == other.explain().changes == 1
+    np.testing.assert_array_equal(v.predict_many(range(9)), other.predict_many(range(9)))
+
+
+def test_a_state_with_impossible_transitions_is_refused() -> None:
+    v = td.AutoTD(td.features.OneHot(5))
+    v.update(1, 1.0, 2, gamma=0.5)
+    for name, row, column, value in (("rows", 0, 1, 10**6), ("rows", 3, 0, -1), ("past", 0, 3, 9.0)):
+        state = {key: array.copy() for key, array in v._state().items()}
+        state[f"changes.{name}"][row, column] = value
+        with pytest.raises(ValueError, match="the transitions that it keeps"):
+            td.AutoTD(td.features.OneHot(5))._restore(state)
