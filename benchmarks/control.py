@@ -42,7 +42,7 @@ def loop(agent: td.ActorCritic, steps: int, seed: int) -> float:
     for _ in range(steps):
         action = agent.act(obs, rng)
         after, reward, terminated, truncated, info = CAR.step(action)
-        agent.update(obs, action, float(reward), after, info["discount"], None, terminated, truncated)
+        agent.update(obs, action, float(reward), after, None, info["discount"], terminated, truncated)
         obs = CAR.reset()[0] if terminated or truncated else after
     return (time.thread_time() - begun) / steps * 1e6
 

@@ -204,12 +204,13 @@ def _memory(n: int) -> int:
 def _peak(rows: int, way: str) -> str:
     """The largest memory of a process that learns so many rows × 2 columns with the default features and learners."""
     code = f"""
-import resource, numpy as np, tdlambda as td
+import numpy as np, tdlambda as td
 y = np.sin(np.arange({rows}) / 20) + np.random.default_rng(0).normal(size=(2, {rows}))
 horde, data = td.Horde(None, td.Question("a", horizon=12)), dict(a=y[0], b=y[1])
 horde.learn(data) if "{way}" == "learn" else td.streams.prequential(horde, data, baselines=[])
-print(round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
-"""
+print(round(int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024))
+"""  # not ru_maxrss, which begins with that of the process that started this one
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # compiles
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -1,6 +1,7 @@
 """Array types, and functions that validate and convert the user's input."""
 
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,12 +28,16 @@ def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: f
     if array.shape not in ((), (n,)):
         raise ValueError(f"{name} must be a number or have shape ({n},), one for each state; got {array.shape}")
     array = np.broadcast_to(array, (n,)).copy()
+    bounds = "finite" if np.isinf(low) and np.isinf(high) else f"in [{low:g}, {high:g}]"
     bad = ~(np.isfinite(array) & (array >= low) & (array <= high))
-    if bad.any():
-        state = int(np.argmax(bad))
-        bounds = "finite" if np.isinf(low) and np.isinf(high) else f"in [{low:g}, {high:g}]"
-        raise ValueError(f"{name} of state {state} is {array[state]}; it must be {bounds}")
+    refuse(bad, lambda state: f"{name} of state {state} is {array[state]}; it must be {bounds}")
     return array
+
+
+def refuse(bad: Bools, message: Callable[[int], str]) -> None:
+    """Raise ValueError with the message for the first place, such as a row, at which `bad` is true."""
+    if bad.any():
+        raise ValueError(message(int(np.argmax(bad))))
 
 
 def clipped(array: NDArray[Any], bound: float) -> NDArray[Any]:
@@ -204,9 +209,7 @@ def flags(given: Any, name: str, n: int | None = None) -> Bools:
     _require_rows(array, name, n)
     if array.dtype != np.bool_:
         bad = (array != 0) & (array != 1)
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise ValueError(f"{name} must be True or False; got {array[row]} (row {row})")
+        refuse(bad, lambda row: f"{name} must be True or False; got {array[row]} (row {row})")
     return plain(array, np.bool_)
 
 

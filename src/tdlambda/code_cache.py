@@ -16,8 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from numba.core import caching as _caching
+from numba.core import registry as _registry
+from numba.core import runtime as _runtime
 
-caching: Any = _caching  # it has no types
+caching: Any = _caching  # these have no types
+registry: Any = _registry
+runtime: Any = _runtime
 
 _DIGEST = hashlib.sha256().digest_size
 _LINKS = 40
@@ -159,9 +163,12 @@ class CodeCache(caching.FunctionCache):  # type: ignore[misc]
         self._cache_file = CacheFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The machine code for a signature; None if there is none."""
+        """The machine code for a signature; None if there is none.
+
+        Numba would first import all that can be compiled, which takes 30 MB and a tenth of a second.
+        """
         try:
-            return super().load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)
         except Exception:  # whatever is wrong with it, the source is here
             return None
 
@@ -205,7 +212,10 @@ class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
         self._write(self._index_path, (self._version, self._source_stamp, overloads))
 
     def _load_data(self, name: str) -> Any:
-        return pickle.loads(self._read(self._data_path(name)))
+        data = self._read(self._data_path(name))
+        if b"NRT_" in data:  # the code counts references, by functions that exist only after this
+            runtime.rtsys.initialize(registry.cpu_target.target_context)
+        return pickle.loads(data)
 
     def _save_data(self, name: str, data: Any) -> None:
         self._write(self._data_path(name), data)

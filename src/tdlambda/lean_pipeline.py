@@ -31,7 +31,6 @@ from numba.core.untyped_passes import (
     RewriteSemanticConstants,
     TranslateByteCode,
 )
-from numba.np import linalg
 
 _PASSES: tuple[Any, ...] = (
     TranslateByteCode, FixupArgs, IRProcessing, RewriteSemanticConstants, GenericRewrites, ReconstructSSA,
@@ -114,6 +113,7 @@ def settled(typing: Any, target: Any) -> Iterator[None]:
 
         return one
 
+    _import_arrays()
     for each in (typing, target):
         each.refresh = refreshed(each.refresh)
     try:
@@ -129,6 +129,7 @@ def _import_arrays() -> None:
 
     Numba imports that to see whether there is a BLAS; whatever uses it imports it again.
     """
+    linalg: Any = importlib.import_module("numba.np.linalg")
     usual = linalg.ensure_blas
     linalg.ensure_blas = lambda: None
     try:
@@ -143,7 +144,6 @@ def undisturbed() -> Iterator[None]:
 
     Numba reports each call of LLVM to the timers of all compilations under way.
     """
-    _import_arrays()
     enabled, lock, usual = gc.isenabled(), ffi.lib._lock, _functions.get_call_type
     callbacks, lock._cblist = lock._cblist, []
     _functions.get_call_type = _get_call_type

@@ -4,6 +4,8 @@ import os
 import pickle
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -173,6 +175,21 @@ def test_kernels_of_the_package_are_not_cached_where_others_write(
     folder.chmod(0o777)
     with pytest.warns(RuntimeWarning, match=f"{folder} may be written by others.*Set NUMBA_CACHE_DIR"):
         assert code_cache.cached(uniform.py_func, (0, 0)).cache_path is None
+
+
+def test_cached_code_needs_little_of_numba(tmp_path: Path) -> None:
+    code = """
+import sys, numpy as np, tdlambda as td
+ring = td.make("RingWorld-v0")
+v = td.TD(ring.features, 0.1, 0.9)
+v.update_many(ring.sampler(seed=1).take(200))  # the sampler allocates arrays, the learner does not
+v.update(0, 1.0, 1, 0.9)
+print(v.weights.tolist(), "numba.np.arraymath" in sys.modules)
+"""
+    env = os.environ | {"TDLAMBDA_CACHE": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path), "TDLAMBDA_QUIET": "1"}
+    said = [subprocess.check_output([sys.executable, "-c", code], text=True, env=env).rsplit(" ", 1) for _ in range(2)]
+    assert [imported for _, imported in said] == ["True\n", "False\n"]
+    assert said[0][0] == said[1][0]
 
 
 # ---- damage --------------------------------------------------------------------------------------------------------

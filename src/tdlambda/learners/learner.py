@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Array as Array
-from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, rows
+from tdlambda.arrays import Floats, Ints, column, finite, flag, fraction, not_negative, plain, refuse, rows
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder, Network
 from tdlambda.learners.guard import Guard
@@ -245,10 +245,7 @@ class Learner(Saved):
                 f"lam: {type(self.rule).__name__}.at_many must return {n} numbers, one for each observation; got "
                 f"{lam.dtype} of shape {lam.shape}"
             )
-        bad = ~((lam >= 0) & (lam <= 1))
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise ValueError(f"lam must be in [0, 1]; got {lam[row]} (row {row})")
+        refuse(~((lam >= 0) & (lam <= 1)), lambda row: f"lam must be in [0, 1]; got {lam[row]} (row {row})")
         return plain(lam, np.float64)
 
     # ---- to be implemented by subclasses ---------------------------------------------------------------------
@@ -316,10 +313,7 @@ def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, floa
         raise TypeError(f"rho must be a number; got {rho}: pass terminated and truncated by name")
     if gamma is None:
         raise TypeError(NO_GAMMA)
-    r = number(reward, "reward")
-    if not np.isfinite(r):
-        raise ValueError(f"reward must be finite; got {reward}")
-    return r, fraction(gamma, "gamma"), not_negative(rho, "rho")
+    return finite(reward, "reward"), fraction(gamma, "gamma"), not_negative(rho, "rho")
 
 
 def columns(

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, integer, unmasked
+from tdlambda.arrays import Bools, Floats, integer, refuse, unmasked
 from tdlambda.learners.learner import Array, needs_behavior
 from tdlambda.mdp import Transitions
 
@@ -202,11 +202,8 @@ def _unpack(values: Array, name: str, first: int) -> Array:
 
 
 def _require_none(gaps: Bools, name: str, first: int) -> None:
-    if gaps.any():
-        row = first + int(np.argmax(gaps))
-        raise ValueError(
-            f"column {name!r}, row {row}: the value is missing (null or NaN); drop or fill such rows first"
-        )
+    missing = "the value is missing (null or NaN); drop or fill such rows first"
+    refuse(gaps, lambda row: f"column {name!r}, row {first + row}: {missing}")
 
 
 def _numbers(field: str, column: Array, first: int) -> Floats:
@@ -215,9 +212,7 @@ def _numbers(field: str, column: Array, first: int) -> Floats:
     numbers: Floats = column.astype(np.float64)
     low, high, words = _RANGES[field]
     bad = ~((numbers >= low) & (numbers <= high) & np.isfinite(numbers))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(f"{field} must be {words}; got {numbers[row]} (row {first + row})")
+    refuse(bad, lambda row: f"{field} must be {words}; got {numbers[row]} (row {first + row})")
     return numbers
 
 
@@ -225,7 +220,5 @@ def _flags(field: str, column: Array, first: int) -> Bools:
     if column.dtype.kind not in "fiub" or column.ndim != 1:
         raise TypeError(f"{field} must be a column of True and False; got {column.dtype} of shape {column.shape}")
     bad = (column != 0) & (column != 1)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(f"{field} must be True or False; got {column[row]} (row {first + row})")
+    refuse(bad, lambda row: f"{field} must be True or False; got {column[row]} (row {first + row})")
     return column.astype(np.bool_)

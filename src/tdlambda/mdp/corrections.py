@@ -30,7 +30,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, choice, fraction, not_negative, positive, real
+from tdlambda.arrays import Bools, Floats, choice, fraction, not_negative, positive, real, refuse
 from tdlambda.mdp.overflow import in_range
 from tdlambda.parameters import ByParameters
 
@@ -190,10 +190,8 @@ def coefficient_tables(correction: Correction, pi: Floats, b: Floats, terminal: 
     c = real(correction, "correction")
     if c.shape != b.shape:
         raise ValueError(f"correction as a table c[state, action] must have shape {b.shape}; got {c.shape}")
-    bad = ~(np.isfinite(c) & (c >= 0)).all(axis=1)
-    if bad.any():
-        state = int(np.argmax(bad))
-        raise ValueError(f"correction of state {state} must be finite and not negative; got {c[state].tolist()}")
+    bad = ~np.all(np.isfinite(c) & (c >= 0), axis=1)
+    refuse(bad, lambda s: f"correction of state {s} must be finite and not negative; got {c[s].tolist()}")
     return np.where((b > 0) & ~terminal[:, None], c, 0.0), ratio_table(pi, b)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, Ints, Matrix
+from tdlambda.arrays import Bools, Floats, Ints, Matrix, refuse
 from tdlambda.mdp.overflow import in_range, quiet
 
 Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
@@ -60,17 +60,15 @@ def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Boo
     s, a, n = (np.asarray(x, dtype=np.int64) for x in columns[:3])
     r, p = (np.asarray(x, dtype=np.float64) for x in columns[3:])
 
-    def refuse(bad: Bools, what: str, value: Floats | Ints) -> None:
-        if bad.any():
-            k = int(np.argmax(bad))
-            raise ValueError(f"state {s[k]}, action {a[k]}, next state {n[k]}: {what}; got {value[k]}")
+    def require(good: Bools, what: str, value: Floats | Ints) -> None:
+        refuse(~good, lambda k: f"state {s[k]}, action {a[k]}, next state {n[k]}: {what}; got {value[k]}")
 
     for index, bound, name in ((s, n_states, "state"), (a, n_actions, "action"), (n, n_states, "next state")):
-        refuse((index < 0) | (index >= bound), f"{name} must be from 0 to {bound - 1}", index)
+        require((index >= 0) & (index < bound), f"{name} must be from 0 to {bound - 1}", index)
     used = ~terminal[s]
     s, a, n, r, p = s[used], a[used], n[used], r[used], p[used]
-    refuse(~(np.isfinite(p) & (p >= 0)), "probability must be finite and not negative", p)
-    refuse(~np.isfinite(r), "reward must be finite", r)
+    require(np.isfinite(p) & (p >= 0), "probability must be finite and not negative", p)
+    require(np.isfinite(r), "reward must be finite", r)
 
     keep = p > 0
     s, a, n, r, p = s[keep], a[keep], n[keep], r[keep], p[keep]
@@ -86,12 +84,8 @@ def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Boo
     pair = s * n_actions + a
     total = np.bincount(pair, weights=p, minlength=n_states * n_actions)
     bad = (np.abs(total - 1) > _SUM_TOLERANCE) & ~np.repeat(terminal, n_actions)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(
-            f"state {k // n_actions}, action {k % n_actions}: probabilities must sum to 1; got {total[k]:.9g} "
-            "(list a state that ends the episode in terminal)"
-        )
+    refuse(bad, lambda k: f"state {k // n_actions}, action {k % n_actions}: probabilities must sum to 1; "
+                          f"got {total[k]:.9g} (list a state that ends the episode in terminal)")  # fmt: skip
     indptr = np.concatenate(([0], np.cumsum(np.bincount(pair, minlength=n_states * n_actions))))
     return Outcomes(n_states, n_actions, s, a, n, r, p / total[pair], indptr.astype(np.int64))
 
@@ -134,9 +128,8 @@ def from_rows(rows: Iterable[Sequence[float]]) -> tuple[Any, ...]:
     if table.ndim != 2 or table.shape[1] != 5:
         raise ValueError(f"rows must be (state, action, next_state, reward, probability); got shape {table.shape}")
     indices = table[:, :3]
-    if not (np.isfinite(indices).all() and (indices == np.floor(indices)).all()):
-        k = int(np.argmax(~(np.isfinite(indices) & (indices == np.floor(indices))).all(axis=1)))
-        raise ValueError(f"row {k}: state, action and next_state must be integers; got {indices[k].tolist()}")
+    bad = ~(np.isfinite(indices) & (indices == np.floor(indices))).all(axis=1)
+    refuse(bad, lambda k: f"row {k}: state, action and next_state must be integers; got {indices[k].tolist()}")
     return (*indices.astype(np.int64).T, table[:, 3], table[:, 4])
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import scipy
 
-from tdlambda.arrays import Floats, choice
+from tdlambda.arrays import Floats, choice, refuse
 from tdlambda.mdp import stability
 from tdlambda.mdp.corrections import Correction, is_importance
 from tdlambda.mdp.emphasis import emphasis
@@ -260,9 +260,8 @@ def feature_table(mdp: FiniteMDP, features: object) -> Floats:
             f"features must have shape ({mdp.n_states}, number of features); got {X.shape}. For action values the "
             f"shape is ({mdp.n_states}, {mdp.n_actions}, number of features); observations are {mdp.n_states} integers"
         )
-    if not np.isfinite(X).all():
-        state = int(np.argmax(~np.isfinite(X).reshape(mdp.n_states, -1).all(axis=1)))
-        raise ValueError(f"features of state {state} must be finite; got {X[state].tolist()}")
+    bad = ~np.isfinite(X).reshape(mdp.n_states, -1).all(axis=1)
+    refuse(bad, lambda state: f"features of state {state} must be finite; got {X[state].tolist()}")
     return np.where(mdp.terminal.reshape(-1, *[1] * (X.ndim - 1)), 0.0, X)
 
 

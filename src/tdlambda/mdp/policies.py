@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats
+from tdlambda.arrays import Floats, refuse
 
 
 class TabularPolicy:
@@ -59,9 +59,7 @@ def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: in
     array = np.asarray(policy)
     if array.shape == (n_states,) and np.issubdtype(array.dtype, np.integer):
         bad = (array < 0) | (array >= n_actions)
-        if bad.any():
-            state = int(np.argmax(bad))
-            raise ValueError(f"{name} of state {state} must be from 0 to {n_actions - 1}; got action {array[state]}")
+        refuse(bad, lambda s: f"{name} of state {s} must be from 0 to {n_actions - 1}; got action {array[s]}")
         table = np.zeros((n_states, n_actions))
         table[np.arange(n_states), array] = 1.0
         return table
@@ -75,8 +73,6 @@ def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: in
         )
     bad = ~(np.isfinite(array) & (array >= 0)).all(axis=1)
     bad |= np.abs(array.sum(axis=1) - 1) > 1e-6  # allow single precision
-    if bad.any():
-        state = int(np.argmax(bad))
-        raise ValueError(f"{name} of state {state} must be probabilities that sum to 1; got {array[state].tolist()}")
+    refuse(bad, lambda s: f"{name} of state {s} must be probabilities that sum to 1; got {array[s].tolist()}")
     exact = np.abs(array.sum(axis=1, keepdims=True) - 1) < 1e-12
     return np.where(exact, array, array / array.sum(axis=1, keepdims=True))

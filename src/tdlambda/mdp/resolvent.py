@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
-from tdlambda.arrays import Bools, Floats, Ints, Matrix
+from tdlambda.arrays import Bools, Floats, Ints, Matrix, refuse
 from tdlambda.mdp.overflow import in_range, quiet
 
 _DENSE_BELOW = 300
@@ -68,11 +68,8 @@ class Resolvent:
             except (RuntimeError, scipy.linalg.LinAlgError):  # exactly singular
                 lasting = np.full(self.n, np.inf)
         bad = ~((lasting >= 1 - 1e-6) & (lasting < _LONGEST))
-        if bad.any():
-            raise ValueError(
-                f"state {int(np.argmax(bad))}: the future lasts more than {_LONGEST:.0e} discounted steps on average "
-                "under this policy, too many for an exact solution in double precision"
-            )
+        what = f"the future lasts more than {_LONGEST:.0e} discounted steps on average under this policy, too many for"
+        refuse(bad, lambda state: f"state {state}: {what} an exact solution in double precision")
 
     @cached_property
     def method(self) -> Literal["dense", "sparse", "krylov"]:

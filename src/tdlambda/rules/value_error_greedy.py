@@ -35,7 +35,7 @@ experiments/how-we-chose.md gives the reason for each number.
 
 import numpy as np
 
-from tdlambda.arrays import Floats, fraction, integer, not_negative, number, positive
+from tdlambda.arrays import Floats, fraction, integer, not_negative, positive
 from tdlambda.rules.lambda_rule import Adaptive, Seen
 from tdlambda.rules.meta import clip
 
@@ -107,9 +107,8 @@ class ValueErrorGreedy(Adaptive):
         stretch: int = 1000,
     ) -> None:
         super().__init__()
-        if not 0 < number(rate, "rate") <= 1:
-            raise ValueError(f"rate must be in (0, 1]; got {rate}")
-        self.doubt, self.memory, self.rate = not_negative(doubt, "doubt"), positive(memory, "memory"), float(rate)
+        self.rate = fraction(rate, "rate", zero=False)
+        self.doubt, self.memory = not_negative(doubt, "doubt"), positive(memory, "memory")
         self.trace_lam, self.forgetting = fraction(trace_lam, "trace_lam"), 1 / self.memory
         self.stretch = integer(stretch, "stretch", 1)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.arrays import Floats, Ints, fraction, integer
 from tdlambda.runner.job import Job
 from tdlambda.runner.truth import Truth
 from tdlambda.showing import counted
@@ -75,8 +75,7 @@ class RunResult:
         share
             Fraction of the points to average over, in (0, 1].
         """
-        if not 0 < share <= 1:
-            raise ValueError(f"share must be in (0, 1]; got {share}")
+        fraction(share, "share", zero=False)
         return self._curves[:, :, -max(1, round(share * self.points.size)) :].mean(axis=2)
 
     def best(self, share: float = 0.1) -> str:

@@ -21,6 +21,8 @@ PENALTIES = (1e-3, 1.0, 30.0, 1000.0)
 REFITS, BOOSTINGS = 40, 6
 """How often regressions are refitted, at geometrically spaced steps."""
 NAMES = ("running mean", "last value", "seasonal", "ridge", "gradient boosting")
+OF_X = NAMES[3:]
+"""Baselines that read the observations."""
 
 
 def available(period: int | None, dense: bool) -> list[str]:

@@ -79,7 +79,7 @@ def prequential(
     period = None if period is None else integer(period, "period", 2)
     for name in baselines or ():
         choice(name, "baselines", *rivals.NAMES)
-    seen, first = Recorder(horde, level), horde.rows
+    seen, first = Recorder(horde, level, baselines), horde.rows
     for _ in horde._reading(data, chunk, 0, progress, seen):
         pass
     if not seen.pages:
@@ -87,7 +87,7 @@ def prequential(
             f"data must have at least two consecutive rows; got {horde.rows - first} rows, none consecutive"
         )
     period = _period(period, seen.every)
-    found = seen.scored(tolerance, period, baselines)
+    found = seen.scored(tolerance, period)
     return Prequential(found, period, list(horde.alarms), _title(horde), str(horde.quality))
 
 

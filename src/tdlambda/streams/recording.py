@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,8 @@ class Recorder:
 
     horde: Horde
     level: float
+    baselines: Sequence[str] | None
+    """Names of the baselines; None for all."""
     pages: list[_ChunkRecord] = field(default_factory=list)
     answers: dict[int, list[tuple[Ints, Floats]]] = field(default_factory=dict)
     """Of each window question: rows, and their answers."""
@@ -79,7 +82,7 @@ class Recorder:
                     stream[t] = run.stream
         shape = (n, len(self.horde.questions))
         limits = np.full((*shape, 2), np.nan) if chunk.open else None
-        X = chunk.X[s.at]
+        X = chunk.X[s.at] if self.baselines is None or {*self.baselines} & {*rivals.OF_X} else np.empty((n, 0))
         s.at, s.to = chunk.number[s.at], chunk.number[s.to]
         self.pages.append(_ChunkRecord(s.at, stream, s, X, np.full(shape, np.nan), np.full(shape, np.nan), limits))
         for lessons in chunk.lessons.values():
@@ -98,20 +101,20 @@ class Recorder:
 
     # ---- scores -----------------------------------------------------------------------------------------------
 
-    def scored(self, tolerance: float, period: int | None, names: Any) -> dict[str, Scored]:
+    def scored(self, tolerance: float, period: int | None) -> dict[str, Scored]:
         """The scores of every question."""
-        whole = _joined(self.pages)
+        whole, self.pages = _joined(self.pages), []
         front = self.horde._at_work("prequential").front
         dense = whole.X.ndim == 2 and front.encoder.active == front.encoder.size and whole.X.shape[1] <= 256
         found, importance = {}, self.horde.importance()
         for q, (name, question) in enumerate(self.horde.questions.items()):
-            found[name] = self._one(whole, q, name, question, tolerance, period, names, dense)
+            found[name] = self._one(whole, q, name, question, tolerance, period, dense)
             found[name].importance = dict(list(importance[name].items())[:30])
         return found
 
     def _one(
         self, whole: _ChunkRecord, q: int, name: str, question: Question, tolerance: float, period: int | None,
-        names: Any, dense: bool,
+        dense: bool,
     ) -> Scored:  # fmt: skip
         s, w = whole.steps, question.window
         reward, gamma, rho = s.reward[:, q], s.gamma[:, q], s.rho[:, q]
@@ -129,7 +132,8 @@ class Recorder:
         else:
             G = realised(reward, gamma, ended, follows, tolerance)
         off = not question.on_policy
-        wanted = [n for n in rivals.available(period, dense) if names is None or n in names] if not off else []
+        names, found = self.baselines, rivals.available(period, dense) if not off else []
+        wanted = [n for n in found if names is None or n in names]
         edges = [0, *np.flatnonzero(~same)[1:].tolist(), own.size]
         rival = {n: _rival(n, question, reward, gamma, ended, G, whole.X[own], period, edges) for n in wanted}
         v, after = whole.v[own, q], whole.after[own, q]
@@ -167,17 +171,26 @@ class Recorder:
 
 
 def _joined(pages: list[_ChunkRecord]) -> _ChunkRecord:
-    """All records, in order of their rows."""
-    steps: dict[str, Any] = {}
-    for name in vars(pages[0].steps):
-        columns = [getattr(page.steps, name) for page in pages]
-        steps[name] = None if any(c is None for c in columns) else np.concatenate(columns)
-    limits = None if pages[0].limits is None else np.concatenate([page.limits for page in pages])
+    """All records, in order of their rows; the columns of the parts are released one by one."""
+    steps = [page.steps for page in pages]
     return _ChunkRecord(
-        np.concatenate([page.number for page in pages]), [key for page in pages for key in page.stream], Steps(**steps),
-        np.concatenate([page.X for page in pages]), np.concatenate([page.v for page in pages]),
-        np.concatenate([page.after for page in pages]), limits,
+        _column(pages, "number"), [key for page in pages for key in page.stream],
+        Steps(**{name: _column(steps, name) for name in list(vars(pages[0].steps))}),
+        *(_column(pages, name) for name in ("X", "v", "after", "limits")),
     )  # fmt: skip
+
+
+def _column(parts: Sequence[Any], name: str) -> Any:
+    """An array of all parts, which give theirs up, so that memory does not hold it twice; None if one has none."""
+    arrays = [vars(part).pop(name) for part in reversed(parts)]
+    if any(array is None for array in arrays):
+        return None
+    whole, at = np.empty((sum(map(len, arrays)), *arrays[0].shape[1:]), arrays[0].dtype), 0
+    while arrays:
+        array = arrays.pop()
+        whole[at : at + len(array)] = array
+        at += len(array)
+    return whole
 
 
 def _codes(keys: list[Any]) -> Ints:

@@ -6,7 +6,7 @@ machine and in every version: individual numbers of that program are reproduced 
 
 import numpy as np
 
-from tdlambda.arrays import Floats, choice, integer
+from tdlambda.arrays import Floats, choice, integer, not_negative
 from tdlambda.features import Encoder, OneHot, Table
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.task import TabularTask
@@ -71,8 +71,7 @@ class RandomMRP(TabularTask):
     ) -> None:
         integer(n, "n", 2), integer(branching, "branching", 1, n), integer(size, "size", 1)
         choice(features, "features", "one-hot", "binary", "normal")
-        if not 0 <= noise < np.inf:
-            raise ValueError(f"noise must be finite and not negative; got {noise}")
+        not_negative(noise, "noise")
         draw = np.random.RandomState(integer(seed, "seed", 0, 2**32 - 1))
         draw.uniform(size=n * n)
         P = np.zeros((n, n))
