@@ -122,7 +122,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, (rows, asked) in (second() if given.second else streams()).items():
         rows = islice(rows, 20_000) if given.second else rows
-        kept = [row for row in rows if all(row[column] not in ("", "NA") for column in asked)]
+        kept = [row for row in rows if all(row[column] not in ("", "NA", "NaN") for column in asked)]
         with gzip.open(folder / f"{name}.csv.gz", "wt", newline="") as out:
             writer = csv.DictWriter(out, list(kept[0]))
             writer.writeheader()

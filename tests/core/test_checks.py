@@ -120,10 +120,20 @@ def test_an_algorithm_without_traces_passes() -> None:
     td.check_algorithm(Residual)
 
 
+class Undiscounted(Mine):
+    """w·x' without γ', which must be 0 where an episode terminates."""
+
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along, keep, new, decay = alpha * (reward + 0.1 * v_next - v), rho * decay, rho, gamma_next * lam_next
+        return keep, new, along, decay
+
+
 @pytest.mark.interpreted
 def test_others_pass_too() -> None:
     kind: Any
     td.check_algorithm(Mine)
+    td.check_algorithm(Undiscounted, skip=["gamma"])
     for trace in ("dutch", "replacing"):
         td.check_algorithm(td.TD, traces=trace)
     for form in ("correction", "gradient"):

@@ -228,6 +228,7 @@ def test_refused() -> None:
         (lambda: td.TD(net, 0.1, td.rules.Meta(features=td.features.OneHot(3))), "features must be None on a network"),
         (lambda: td.TD(net, 0.1, TraceRule()), "'V.e.x' is not a prediction of V"),
         (lambda: td.QLambda(td.Network(3), 2, lam="auto"), "must not be learned with a network of action values"),
+        (lambda: td.TD(net, 0.1, traces="replacing"), 'traces: "replacing" is for binary features'),
         (lambda: td.TD(net, 0.1).weights, "a network has no vector of weights"),
         (lambda: td.TD(net, td.steps.OneOver("visits")), "a schedule by visits counts features"),
         (lambda: td.TD(net, 0.1).to_c("x"), "a network cannot be written in C"),

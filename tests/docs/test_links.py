@@ -67,7 +67,7 @@ def test_measured_tables_are_those_that_were_measured() -> None:
 
 @pytest.mark.slow
 def test_figures_can_be_made(tmp_path: Path) -> None:
-    for script in ("pages.py", "control.py", "thesis.py", "what_lambda_does.py"):
+    for script in ("pages.py", "control.py", "networks.py", "thesis.py", "what_lambda_does.py"):
         command = [sys.executable, str(ROOT / "experiments" / "figures" / script), "--quick", "--out", str(tmp_path)]
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     made = {path.stem for path in tmp_path.glob("*.svg")}

@@ -257,7 +257,7 @@ def test_adagrad_is_its_equations() -> None:
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("some", [[5, 8], pytest.param([0, 1, 2, 3, 4, 6, 7, 9, 10], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("some", [[2, 5, 8], pytest.param([0, 1, 3, 4, 6, 7, 9, 10], marks=pytest.mark.slow)])
 def test_every_schedule_agrees_with_the_interpreter(some: list[int]) -> None:
     for kind, alpha in (EVERY[k] for k in some):
         scaled = isinstance(

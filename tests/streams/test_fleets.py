@@ -179,3 +179,36 @@ def test_what_is_wrong_is_said() -> None:
         horde.predict(by="D")
     with pytest.raises(ValueError, match="by: this Horde has one stream"):
         td.Horde(FEW, asked(), lane).learn(iter(rows(50))).predict(by="A")
+
+
+def test_the_page_draws_one_machine_and_scores_each() -> None:
+    rng, n = np.random.default_rng(0), 400
+    data = [
+        {"machine": name, "y": level + scale * np.sin(k / 4) + rng.normal(0, 0.1)}
+        for k in range(n)
+        for name, level, scale in (("still", 0.0, 0.0), ("moving", 90.0, 3.0))
+        if name == "still" or not 200 <= k < 260
+    ]
+    horde = td.Horde(None, td.Question("y", horizon=3, average=True), by="machine", share=False)
+    result = td.streams.prequential(horde, iter(data), baselines=[])
+    scored = result["y"]
+    assert scored.late.r2 > 0.99  # of both together: the two levels
+    of, late = np.array(scored.streams), scored._halves()[1]
+    each = [scored._fit(scored.prediction, late & (of == machine)).r2 for machine in ("still", "moving")]
+    assert each[0] < 0.5 < each[1]
+    said = (
+        f"2 streams together; R² of each by itself in the second half: {each[0]:.3f} (still) to {each[1]:.3f} (moving)"
+    )
+    assert said in str(result)
+    whole, last, *_ = [_drawn(part) for part in result.plot().to_dict()["vconcat"]]
+    for title, values in (whole, last):
+        assert "of moving" in title
+        assert values
+        assert all(value["value"] > 50 for value in values)  # no line to the other machine
+    assert len({value["piece"] for value in whole[1] if value["what"] == "prediction"}) == 2
+
+
+def _drawn(part: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """The title of a part of a chart, and the points of its lines."""
+    data = [part.get("data", {}), *(layer.get("data", {}) for layer in part.get("layer", ()))]
+    return str(part.get("title")), [v for some in data for v in some.get("values", ()) if "what" in v]

@@ -222,6 +222,10 @@ def test_what_can_be_scored_is_scored() -> None:
     none = td.streams.prequential(td.Horde(None, td.Question("y", horizon=24)), {"y": half}, baselines=[])["y"]
     assert not none.known[150:].any()
     assert not any("shorter" in remark for remark in none.remarks())
+    assert not any("drop such rows" in remark for remark in part.remarks())
+    many = np.where(np.arange(3000) % 12 == 5, np.nan, y)
+    some = td.streams.prequential(td.Horde(None, td.Question("y", gamma=0.5)), {"y": many}, baselines=[])["y"]
+    assert any("are missing in the column" in r and r.endswith("drop such rows") for r in some.remarks())
 
 
 def test_that_no_answer_of_the_second_half_is_known_is_said() -> None:
@@ -284,7 +288,8 @@ def test_lines_end_where_there_are_no_data() -> None:
     y = np.sin(np.arange(600) / 5)
     y[300:340] = np.nan
     result = td.streams.prequential(td.Horde(None, td.Question("flow", horizon=5)), {"flow": y}, baselines=[])["flow"]
-    spec = _lines(result, np.arange(result.rows.size), "title").to_dict(validate=False)
+    every = np.arange(result.rows.size)
+    spec = _lines(result, every, every, "title").to_dict(validate=False)
     data = spec["data"] if "data" in spec else spec["layer"][0]["data"]
     values = [v for v in data["values"] if v["what"] == "realised return"]
     pieces = {v["piece"] for v in values}

@@ -229,7 +229,7 @@ def test_refused() -> None:
         (lambda: td.Horde(narrow, QUESTIONS).learn(data), "has 2 inputs, but there are 3 columns .*: a, b, c"),
         (lambda: td.Horde(net, QUESTIONS, mixed).learn(data), "one algorithm and one kind of step size"),
         (lambda: td.Horde(net, QUESTIONS, lambda x: td.TD(x, 0.1, "meta")).learn(data), "whose λ is not learned"),
-        (lambda: td.Horde(net, QUESTIONS, lambda x: td.TD(x, 0.1, "auto")).learn(data), "must return a learner"),
+        (lambda: td.Horde(net, QUESTIONS, lambda x: td.TD(x, 0.1, "auto")).learn(data), "mixes several networks"),
         (lambda: td.Horde(net, QUESTIONS, lambda x: td.LSTD(x)).learn(data), "LSTD needs a value that is linear"),
     ]:  # fmt: skip
         with pytest.raises((TypeError, ValueError), match=said):

@@ -64,6 +64,8 @@ class TD(Algorithm):
         **options: Any,
     ) -> None:
         self.traces = choice(traces, "traces", "accumulating", "replacing", "dutch")
+        if traces == "replacing" and isinstance(features, Network):
+            raise TypeError('traces: "replacing" is for binary features, and a network has none; use "accumulating"')
         super().__init__(features, alpha, lam, **options)
 
     @property

@@ -21,12 +21,14 @@ _CONFIG: dict[str, Any] = theme() | {"legend": {**theme()["legend"], "orient": "
 
 def chart(scored: Any) -> ChartType:
     """Plot one question: predictions and returns, error over time, expert weights or λ, calibration, features."""
-    n = scored.rows.size
+    mine, whose = _last_stream(scored)
+    n = mine.size
     whole = np.unique(np.linspace(min(n // 8, 32), n - 1, min(n, POINTS)).astype(np.int64))
-    parts = [_lines(scored, whole, "The whole stream")]
+    parts = [_lines(scored, mine, whole, f"The whole stream{whose}")]
     if scored.known.any():
-        last = np.flatnonzero(scored.known)[-DETAIL:]
-        parts += [_lines(scored, last, f"The last {last.size} predictions whose return is known", band=True)]
+        last = np.flatnonzero(scored.known[mine])[-DETAIL:]
+        title = f"The last {last.size} predictions{whose} whose return is known"
+        parts += [_lines(scored, mine, last, title, band=True)] if last.size else []
         parts += [_errors(scored)]
     parts += [_experts(scored)] if scored.samples else []
     below = [_calibration(scored)] if scored.calibration() else []
@@ -50,15 +52,25 @@ def _row() -> Any:
     return alt.X("row:Q", title="row", axis=alt.Axis(format="~s", tickCount=6), scale=alt.Scale(nice=False, zero=False))
 
 
-def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
-    """Plot predictions and realised returns."""
-    realised = np.where(scored.known, scored.realised.value, np.nan)
-    apart = np.append(False, np.diff(scored.rows) != 1)
+def _last_stream(scored: Any) -> tuple[Any, str]:
+    """The steps of the stream of the last row, and its name for titles: lines through several would zigzag."""
+    last = scored.streams[-1] if scored.streams else None
+    if last is None:
+        return np.arange(scored.rows.size), ""
+    return np.flatnonzero([stream == last for stream in scored.streams]), f" of {last}"
+
+
+def _lines(scored: Any, mine: Any, some: Any, title: str, band: bool = False) -> Any:
+    """Plot predictions and realised returns at some of the steps `mine`."""
+    realised = np.where(scored.known, scored.realised.value, np.nan)[mine]
+    numbers = scored.rows[mine]
+    steps = np.diff(numbers)
+    apart = np.append(False, steps > (3 * np.median(steps) if len(mine) < scored.rows.size else 1))
     rows = []
-    for what, values in (("realised return", realised), ("prediction", scored.prediction)):
+    for what, values in (("realised return", realised), ("prediction", scored.prediction[mine])):
         piece = np.cumsum(apart | ~np.isfinite(values))  # a line ends where there are no values
         rows += [
-            {"row": int(scored.rows[i]), "what": what, "value": float(values[i]), "piece": int(piece[i])}
+            {"row": int(numbers[i]), "what": what, "value": float(values[i]), "piece": int(piece[i])}
             for i in some
             if np.isfinite(values[i])
         ]
@@ -66,12 +78,12 @@ def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
     drawn = _drawn(rows).mark_line(strokeWidth=1.4, strokeJoin="round")
     layers = [drawn.encode(_row(), y, _colour("what", ["prediction", "realised return"]), alt.Detail("piece:N"))]
     if band and np.isfinite(scored.coverage):
-        limits = [
-            {"row": int(scored.rows[i]), "value": float(scored.limits[i, 0]), "high": float(scored.limits[i, 1]),
-             "piece": int(piece[i])}
-            for i in some if np.isfinite(scored.limits[i]).all()
+        limits = scored.limits[mine]
+        between = [
+            {"row": int(numbers[i]), "value": float(limits[i, 0]), "high": float(limits[i, 1]), "piece": int(piece[i])}
+            for i in some if np.isfinite(limits[i]).all()
         ]  # fmt: skip
-        area = _drawn(limits).mark_area(opacity=0.16, color=COLOURS[0])
+        area = _drawn(between).mark_area(opacity=0.16, color=COLOURS[0])
         layers.insert(0, area.encode(_row(), y, alt.Y2("high"), alt.Detail("piece:N")))
         title += f", with the {scored.level:.0%} interval (coverage {scored.coverage:.0%})"
     return alt.layer(*layers).properties(width=WIDTH, height=180, title=title)

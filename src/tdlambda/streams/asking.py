@@ -77,6 +77,11 @@ def made(make: Factory, encoder: Encoder | Network) -> Learner:
         own = learner.features
         same = own.inputs == encoder.size if isinstance(own, Network) else own == encoder
         learner = AutoTD(encoder, experts=[learner], built_in=False) if same else learner
+    if isinstance(encoder, Network) and isinstance(learner, AutoTD):
+        raise TypeError(
+            'learner: lam="auto" mixes several networks, so questions on one network cannot have it; for a mixture '
+            "each, give td.features.Dense(n) as features, and let learner build td.TD on td.Network(x.size)"
+        )
     if not isinstance(learner, Learner) or learner.features is not encoder:
         raise TypeError(f"learner must return a learner for the features it is given; it returned {learner!r}")
     return learner

@@ -30,7 +30,7 @@ from tdlambda.streams.residuals import Errors
 from tdlambda.streams.taking import Taker
 from tdlambda.streams.windows import Windows
 
-CHUNK = 10_000
+CHUNK = 4_096
 AT_ONCE = 2**19
 """Rows × questions learned at a time, so that their data stay in the cache."""
 

@@ -154,6 +154,7 @@ class Recorder:
             name, whole.number[own][back], v[back], Realised(G.value[back], known_at[back], G.horizon[back]),
             delta[back], {n: p[back] for n, p in rival.items()}, limits, self.level, off, samples,
             {n: x[back] for n, x in inputs.items()}, int(np.isnan(reward).sum()),
+            streams if streams[:1] != [None] else [],
         )  # fmt: skip
 
     def _windows(self, q: int, number: Ints, length: int) -> Realised:

@@ -14,6 +14,8 @@ from tdlambda.streams.scoring import Fit, calibration, constant, fit, intervals,
 
 SLACK = 0.05
 """Largest shortfall of an interval's coverage that is not reported as too narrow."""
+MANY_LOST = 0.05
+"""Share of missing rewards above which the result advises to drop their rows."""
 
 
 @dataclass(repr=False)
@@ -38,6 +40,8 @@ class Scored:
     """Value of the next row, reward, γ, ρ and ends of each step, as `td.audit` takes them."""
     lost: int = 0
     """Number of steps whose reward is missing."""
+    streams: list[Any] = field(default_factory=list)
+    """The stream of each step; empty if there is one only."""
     importance: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -159,12 +163,21 @@ class Scored:
             said.append(
                 f"the {self.level:.0%} interval covers {self.coverage:.0%} of the returns: errors were smaller before"
             )
+        if self.streams and late.any():
+            of = {key: self._fit(self.prediction, late & np.array([s == key for s in self.streams]))
+                  for key in dict.fromkeys(self.streams)}  # fmt: skip
+            low, high = (choose(of, key=lambda key: np.nan_to_num(of[key].r2, nan=-np.inf)) for choose in (min, max))
+            said.append(
+                f"{len(of):,} streams together; R² of each by itself in the second half: "
+                f"{of[low].words()[0]} ({low}) to {of[high].words()[0]} ({high})"
+            )
         if self.lost and self.known.any():
             open_ = self.rows.size - 1 - int(np.flatnonzero(self.known)[-1])
             said.append(
                 f"{self.lost:,} value{'s are' if self.lost > 1 else ' is'} missing in the column: "
                 f"{int(self.known.sum()):,} of {self.rows.size:,} answers can be scored"
                 + (f"; the last {open_:,} are not known yet" if open_ else "")
+                + ("; so many interrupt the learning: drop such rows" if self.lost > MANY_LOST * self.rows.size else "")
             )
         if self.baselines and self.late.n:
             best = max(self.rivals, key=lambda name: np.nan_to_num(self.rivals[name].r2, nan=-np.inf))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from tdlambda.lab.cli.options import argument, option
 from tdlambda.lab.cli.output import console
 from tdlambda.showing import hint
 
@@ -17,19 +18,13 @@ _KNOWN = ("reward", "terminated", "truncated", "gamma", "rho")
 def audit(
     file: Annotated[
         Path,
-        typer.Argument(
-            help="Parquet or CSV file with one row per step, in order: reward, terminated, truncated, perhaps gamma and"
-            " rho, and for each critic NAME and NAME_next, its values before and after the step.",
-            show_default=False,
+        argument(
+            "Parquet or CSV file with one row per step, in order: reward, terminated, truncated, perhaps gamma and"
+            " rho, and for each critic NAME and NAME_next, its values before and after the step."
         ),
     ],
-    gamma: Annotated[
-        float | None, typer.Option(help="Discount, if the file has no column gamma.", min=0, max=1, show_default=False)
-    ] = None,
-    critic: Annotated[
-        list[str] | None,
-        typer.Option(help="Critic to audit; may be repeated; by default all.", show_default=False),
-    ] = None,
+    gamma: Annotated[float | None, option("Discount, if the file has no column gamma.", min=0, max=1)] = None,
+    critic: Annotated[list[str] | None, option("Critic to audit; may be repeated; by default all.")] = None,
     level: Annotated[float, typer.Option(help="Nominal coverage of the intervals.", min=0, max=1)] = 0.95,
     page: Annotated[Path | None, typer.Option(help="File to write the page to; FILE.html by default.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and write a page only with --page.")] = False,

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from tdlambda.lab.cli.options import Json
 from tdlambda.lab.cli.output import console, print_json, print_table
 
 
 def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Do a tenth of the work: faster, but noisy.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Benchmark the engine against lower bounds and alternatives; about two minutes on an idle machine.
 

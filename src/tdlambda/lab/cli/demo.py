@@ -10,16 +10,17 @@ from rich.markup import escape
 
 import tdlambda as td
 from tdlambda.extras import need
+from tdlambda.lab.cli.options import Json, Workers
 from tdlambda.lab.cli.output import console, print_json
 from tdlambda.lab.cli.report import write_page
-from tdlambda.lab.cli.run import Workers, say_interrupted
+from tdlambda.lab.cli.run import say_interrupted
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="File to write the page to.")] = Path("out/report.html"),
     results: Annotated[Path, typer.Option(help="Directory for the results of the runs.")] = Path("results"),
     workers: Workers = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Run a short demonstration and write one page: a published table reproduced, today's methods, a real data stream.
 

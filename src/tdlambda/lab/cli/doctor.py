@@ -5,18 +5,17 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 import tdlambda
 from tdlambda.extras import EXTRAS, missing
+from tdlambda.lab.cli.options import Json
 from tdlambda.lab.cli.output import print_json, print_table
 
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "gymnasium")
 
 
-def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def doctor(json: Json = False) -> None:
     """Report versions, cores and the state of the compile cache.
 
     Example: [bold]tdlambda doctor --json[/bold]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tdlambda.lab.cli.options import Json
 from tdlambda.lab.cli.output import print_json
 
 
@@ -15,7 +16,7 @@ def export(
     c: Annotated[bool, typer.Option("--c", help="Write C99: a header and one file.")] = False,
     to: Annotated[Path, typer.Option(help="Folder of the new files, created if it does not exist.")] = Path(),
     name: Annotated[str, typer.Option(help="Prefix of the functions in C, and name of the files.")] = "learner",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Write a saved learner as C files that go on learning from its weights.
 

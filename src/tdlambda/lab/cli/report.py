@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tdlambda.extras import need
+from tdlambda.lab.cli.options import Json, option
 from tdlambda.lab.cli.output import console, print_json
 
 if TYPE_CHECKING:
@@ -27,13 +28,8 @@ def report(
     kind: Annotated[
         str, typer.Option("--format", help="html: one page; pdf, png or svg: its figures, for print.")
     ] = "html",
-    methods: Annotated[
-        str | None, typer.Option(help="Methods to show, separated by commas; all by default.", show_default=False)
-    ] = None,
-    width: Annotated[
-        int | None,
-        typer.Option(help="Width of the plots of pdf, png or svg, in pixels.", min=100, max=4000, show_default=False),
-    ] = None,
+    methods: Annotated[str | None, option("Methods to show, separated by commas; all by default.")] = None,
+    width: Annotated[int | None, option("Width of the plots of pdf, png or svg, in pixels.", min=100, max=4000)] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="File for the page, or directory for the figures.", show_default="in DIRECTORY"),
@@ -42,7 +38,7 @@ def report(
     serve: Annotated[bool, typer.Option("--serve", help="Serve the page; it updates as results arrive.")] = False,
     port: Annotated[int, typer.Option(help="Port to serve at; 0 chooses a free one.", min=0, max=65535)] = 0,
     host: Annotated[str, typer.Option(help="Address to serve at; by default this machine only.")] = "127.0.0.1",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Report the results of a study, finished or not: an offline page with figures, or figures for print.
 

@@ -12,8 +12,9 @@ from rich.markup import escape
 
 import tdlambda as td
 from tdlambda.extras import need
+from tdlambda.lab.cli.options import Alphas, Dask, Json, Seeds, Steps, Workers, argument, option
 from tdlambda.lab.cli.output import console, print_json, print_table
-from tdlambda.lab.cli.run import Alphas, Dask, Seeds, Steps, Workers, announce, resized, say_interrupted
+from tdlambda.lab.cli.run import announce, resized, say_interrupted
 from tdlambda.lab.reproduction.published import TABLES
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ FIGURE_METHODS = ["fixed", "greedy", "META"]
 
 def reproduce(
     tables: Annotated[
-        list[str] | None,
-        typer.Argument(help=f"{', '.join(TABLES.values())}, or all; or mountaincar, a figure.", show_default=False),
+        list[str] | None, argument(f"{', '.join(TABLES.values())}, or all; or mountaincar, a figure.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few step sizes and 24 seeds; the default.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Everything: 21 step sizes, 240 seeds.")] = False,
@@ -38,12 +38,10 @@ def reproduce(
         str, typer.Option(help="published: as in Zhao (2020); like-for-like: the same conditions for all methods.")
     ] = "published",
     out: Annotated[Path, typer.Option(help="Directory for the results of the runs.")] = Path("results"),
-    save: Annotated[
-        Path | None, typer.Option(help="Directory to write the tables to, as Markdown and CSV.", show_default=False)
-    ] = None,
+    save: Annotated[Path | None, option("Directory to write the tables to, as Markdown and CSV.")] = None,
     workers: Workers = None,
     dask: Dask = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Reproduce the tables and the MountainCar figure of Zhao (2020), each number beside the printed one.
 

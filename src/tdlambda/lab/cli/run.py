@@ -16,50 +16,28 @@ from rich.markup import escape
 import tdlambda as td
 from tdlambda.arrays import integer
 from tdlambda.interruption import Interrupted
+from tdlambda.lab.cli.options import Alphas, Dask, Json, Seeds, Steps, Workers, argument, option
 from tdlambda.lab.cli.output import console, duration, print_json, print_table
 from tdlambda.lab.studies import field_checks
 from tdlambda.runner.job import SEEDS
 
-Seeds = Annotated[
-    str | None,
-    typer.Option(help="Number of seeds, the study's first ones, or a range A:B (B excluded).", show_default=False),
-]
-Steps = Annotated[int | None, typer.Option(help="Number of steps of each run.", show_default=False)]
-Alphas = Annotated[str | None, typer.Option(help="Step sizes, separated by commas.", show_default=False)]
-Workers = Annotated[
-    int | None, typer.Option(help="Number of threads; by default one per processor.", show_default=False)
-]
-Dask = Annotated[
-    str | None,
-    typer.Option(help="Address of a Dask scheduler to run on, such as tcp://10.0.0.1:8786.", show_default=False),
-]
-
 
 def run(
-    study: Annotated[
-        str | None, typer.Argument(help="TOML file, or name of a bundled study.", show_default=False)
-    ] = None,
+    study: Annotated[str | None, argument("TOML file, or name of a bundled study.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run the study's small version.")] = False,
     seeds: Seeds = None,
     steps: Steps = None,
-    episodes: Annotated[
-        int | None, typer.Option(help="Number of episodes of each run, instead of steps.", show_default=False)
-    ] = None,
+    episodes: Annotated[int | None, option("Number of episodes of each run, instead of steps.")] = None,
     alphas: Alphas = None,
     grid: Annotated[
-        list[str] | None,
-        typer.Option("--grid", help="Values of a grid parameter, name=v,v,…; may be repeated.", show_default=False),
+        list[str] | None, option("Values of a grid parameter, name=v,v,…; may be repeated.", "--grid")
     ] = None,
-    methods: Annotated[
-        str | None, typer.Option(help="Methods to run, separated by commas; all by default.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory for results; results/NAME by default.", show_default=False)
-    ] = None,
+    methods: Annotated[str | None, option("Methods to run, separated by commas; all by default.")] = None,
+    out: Annotated[Path | None, option("Directory for results; results/NAME by default.")] = None,
     workers: Workers = None,
     dask: Dask = None,
     listing: Annotated[bool, typer.Option("--list", help="List the bundled studies.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Run a study, or its missing part. It can be interrupted at any time; run it again to resume.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tdlambda.lab.cli.options import Json
 from tdlambda.lab.cli.output import print_json
 from tdlambda.showing import hint
 
@@ -34,7 +35,7 @@ def show(
         bool, typer.Option("--sparse", help="Show the code for one learner with a list of live features.")
     ] = False,
     code: Annotated[bool, typer.Option("--code", help="Show the generated code of a rule or step size too.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Show an algorithm, a rule for λ or a step size: its declaration, its equations, and the code generated from it.
 

@@ -10,26 +10,22 @@ import typer
 
 import tdlambda as td
 from tdlambda.arrays import Floats, per_state
+from tdlambda.lab.cli.options import Json, argument, option
 from tdlambda.lab.cli.output import console, number, print_json, print_table
 
 _SHOWN = 64
 
 
 def solve(
-    task: Annotated[str, typer.Argument(help="Task id: see [bold]tdlambda tasks[/bold].", show_default=False)],
-    preset: Annotated[str | None, typer.Option(help="One of the task's presets.", show_default=False)] = None,
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Option of the task, name=value; may be repeated.", show_default=False),
-    ] = None,
-    lam: Annotated[
-        str | None, typer.Option(help="λ: a number, or one for each state, separated by commas.", show_default=False)
-    ] = None,
+    task: Annotated[str, argument("Task id: see [bold]tdlambda tasks[/bold].")],
+    preset: Annotated[str | None, option("One of the task's presets.")] = None,
+    options: Annotated[list[str] | None, option("Option of the task, name=value; may be repeated.", "--set")] = None,
+    lam: Annotated[str | None, option("λ: a number, or one for each state, separated by commas.")] = None,
     values: Annotated[
         str | None,
         typer.Option(help="V that λ-returns bootstrap from: a number, or one for each state; 0 by default."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Solve a finite task exactly: values, return variance, state distribution; with --lam, also the λ-return.
 

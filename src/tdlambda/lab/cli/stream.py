@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tdlambda.lab.cli.options import argument, option
 from tdlambda.lab.cli.output import console
 from tdlambda.showing import visible
 
@@ -22,31 +23,21 @@ SHOWN = 100
 
 
 def stream(
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet file with one row per step.", show_default=False)],
-    predict: Annotated[
-        list[str] | None, typer.Option(help="Column to predict; may be repeated.", show_default=False)
-    ] = None,
+    file: Annotated[Path, argument("CSV or Parquet file with one row per step.")],
+    predict: Annotated[list[str] | None, option("Column to predict; may be repeated.")] = None,
     horizon: Annotated[
         list[float] | None,
-        typer.Option(
-            help="Horizon h in rows; may be repeated; 24 by default. Row k ahead has the weight (1 - 1/h)^k: "
-            "37 % of the weight lies beyond h rows.",
-            show_default=False,
+        option(
+            "Horizon h in rows; may be repeated; 24 by default. Row k ahead has the weight (1 - 1/h)^k: "
+            "37 % of the weight lies beyond h rows."
         ),
     ] = None,
     window: Annotated[
         list[str] | None,
-        typer.Option(
-            "--next",
-            help="Instead: a window of time, such as 8h or '30 min', or of rows, such as 48; may be repeated.",
-            show_default=False,
-        ),
+        option("Instead: a window of time, such as 8h or '30 min', or of rows, such as 48; may be repeated.", "--next"),
     ] = None,
     of: Annotated[str, typer.Option(help="Of a window: sum, mean or max.")] = "sum",
-    exceeds: Annotated[
-        float | None,
-        typer.Option(help="Predict whether the column exceeds this within the window.", show_default=False),
-    ] = None,
+    exceeds: Annotated[float | None, option("Predict whether the column exceeds this within the window.")] = None,
     total: Annotated[bool, typer.Option("--sum", help="Predict the discounted sum instead of the mean.")] = False,
     by: Annotated[str | None, typer.Option(help="Column that identifies the machine of a row.")] = None,
     share: Annotated[
@@ -128,10 +119,10 @@ def _refuse_overwriting(file: Path, page: Path | None, save: Path | None, load: 
     def same(a: Path | None, b: Path | None) -> bool:
         return a is not None and b is not None and a.resolve() == b.resolve()
 
-    for option, path in (("--page", page), ("--save", save)):
+    for flag, path in (("--page", page), ("--save", save)):
         if same(path, file) or (path is not None and path.exists() and file.exists() and path.samefile(file)):
             raise ValueError(
-                f"{option}: {path} is the file with the rows, which is never overwritten; choose another name"
+                f"{flag}: {path} is the file with the rows, which is never overwritten; choose another name"
             )
     if same(page, save) or same(page, load):
         raise ValueError(f"--page: {page} is also the file of the Horde; choose another name")

@@ -1,15 +1,15 @@
 """`tdlambda tasks`."""
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.markup import escape
 
 import tdlambda as td
+from tdlambda.lab.cli.options import Json
 from tdlambda.lab.cli.output import console, print_json
 
 
-def tasks(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def tasks(json: Json = False) -> None:
     """List the tasks, their sizes and their presets.
 
     Example: [bold]tdlambda tasks --json[/bold]
