@@ -1,6 +1,6 @@
 """Changes in mid-stream: AutoTD's error 500 to 1000 steps after a change, over that of an AutoTD started at the change.
 
-    python experiments/auto_td/recovery.py [--seeds 4] [--choosing] [--json]
+    python experiments/auto_td/recovery.py [--seeds 4] [--choosing] [--stationary] [--json]
 
 Streams of readings change at step 3000, and errors are those of the returns; tables change after 20,000 steps, and
 errors are those of the values. `--choosing` shows the cases on which constants were chosen, with other seeds.
@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "streams"))
 import data
 
 CHANGE, BEFORE, SKIPPED, JUDGED = 3000, 20_000, 500, 1000
-CHOOSING, REPORTING = 300, 700
+CHOOSING, REPORTING, STATIONARY = 300, 700, 7100
 """First seeds."""
+ALARM_STEPS = 30_000
 
 
 def readings(kind: str, seed: int) -> data.Stream:
@@ -105,6 +106,30 @@ def of_tables(kind: str, seed: int) -> tuple[float, float]:
     return found[0], found[1]
 
 
+def stationary() -> dict[str, Any]:
+    """Tables that do not change; on some, ends are rare."""
+    rings = ((41, 0.5), (61, 0.5), (31, 0.4), (11, 0.25), (15, 0.15))
+    found = {
+        f"RingWorld .{100 * b:.0f}, {n} states": td.make("RingWorld-v0", n=n, behavior_left=b, target_left=b - 0.05)
+        for n, b in rings
+    }
+    found |= {f"{n}-state walk": td.make("RandomWalk-v0", n=n) for n in (25, 39)}
+    found |= {"Boyan's chain, 61 states": td.make("BoyanChain-v0", n=61)}
+    found |= {f"random MDP {k}": td.make("Garnet-v0", seed=k) for k in (303, 304, 305)}
+    found |= {f"random MDP {k}, on-policy": td.make("Garnet-v0", seed=k, on_policy=True) for k in (306, 307)}
+    return found | {"random MDP 308, episodes": td.make("Garnet-v0", seed=308, terminal=2, discount=1.0)}
+
+
+def false_alarms(task: Any, seeds: int) -> int:
+    """How many of these streams of ALARM_STEPS steps are said to have changed."""
+    found = 0
+    for seed in range(STATIONARY, STATIONARY + seeds):
+        v = td.AutoTD(task.features)
+        v.update_many(task.sampler(seed).take(ALARM_STEPS))
+        found += v.explain().changes > 0
+    return found
+
+
 CASES = {
     True: {
         "sign turns": of_readings, "level jumps": of_readings, "random MDP, another": of_tables,
@@ -126,10 +151,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--choosing", action="store_true", help="the cases on which constants were chosen")
+    parser.add_argument("--stationary", action="store_true", help="count false alarms of tables without a change")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     if given.seeds < 1:
         parser.error(f"--seeds must be at least 1; got {given.seeds}")
+    if given.stationary:
+        alarms = {name: false_alarms(task, given.seeds) for name, task in stationary().items()}
+        print(json.dumps(alarms, indent=2) if given.json else "\n".join(f"| {k} | {n} |" for k, n in alarms.items()))
+        print(f"{sum(alarms.values())} of {len(alarms) * given.seeds}", file=sys.stderr)
+        return
     first, rows = CHOOSING if given.choosing else REPORTING, {}
     for kind, errors in CASES[given.choosing].items():
         each = np.array([errors(kind, seed) for seed in range(first, first + given.seeds)])

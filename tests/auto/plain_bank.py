@@ -223,7 +223,7 @@ class Plain:
         late, floor = np.arange(n) >= n - length, 0.03 * np.mean(deltas**2)
         for j in set(states[late]):
             new, old = deltas[late & (states == j)], deltas[~late & (states == j)]
-            if len(old):
+            if len(old) >= 20:
                 c, d = len(new), min(10 if self.off else 30, 0.3 * len(old))
                 square = new.sum() ** 2 / c
                 within = max(0.0, (new**2).sum() - square) + d * (np.mean(old**2) + floor)
@@ -243,7 +243,7 @@ class Plain:
         limit = max(9.0, 6.0 * self.usual)
         self.tests += 1
         self.usual += max(1 / self.tests, 0.01) * (best - self.usual)
-        if best <= limit:
+        if best <= limit or self.tests < 40:
             return 0
         return max([*range(24, longest, 10), longest], key=self.statistic)
 

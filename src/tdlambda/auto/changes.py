@@ -24,6 +24,9 @@ DEGREES, OFF_POLICY_DEGREES, SHARE, FLOOR, LEAST_SPREAD = 30.0, 10.0, 0.3, 0.03,
 """See above; a suffix is at most SHARE of all, and σ² at least FLOOR of its mean over states."""
 LIMIT, TIMES = 9.0, 6.0
 """Where statistics without a change have a mean above LIMIT/TIMES, the limit is TIMES that."""
+LEAST_VISITS, LEAST_TESTS = 20.0, 40
+"""A state counts from this many visits before the suffix; the first tests, while values are learned, only give the
+mean."""
 PAST_REWARD, PAST_GAMMA, PAST_RHO, PAST_ENDED, PAST_DELTA, PAST_MORE = range(6)
 """Entries of a row of `past`: r, γ', ρ, how it ended (1 terminated, 2 truncated, 4 reset), ρδ; then the features."""
 NOTED, SINCE_START, CHECKS, COUNTERS = range(4)
@@ -62,7 +65,7 @@ def statistic(c: Changes, most: float) -> float:
     for j in range(c.recent.shape[1]):
         visits = c.recent[2, j]
         before = c.before[1, j] - visits
-        if visits > 0.0 and before > 0.0:
+        if visits > 0.0 and before >= LEAST_VISITS:
             degrees, square = min(most, SHARE * before), c.recent[0, j] * c.recent[0, j] / visits
             usual = max(0.0, c.before[0, j] - c.recent[1, j]) / before + floor
             within = max(0.0, c.recent[1, j] - square) + degrees * usual
@@ -100,7 +103,7 @@ def changed(c: Changes, off_policy: bool) -> int:
     limit = max(LIMIT, TIMES * c.mean[0])
     c.counts[CHECKS] += 1
     c.mean[0] += max(1.0 / c.counts[CHECKS], 0.01) * (best - c.mean[0])
-    if not best > limit:
+    if not best > limit or c.counts[CHECKS] < LEAST_TESTS:
         return 0
     return suffix(c, most, True)[1]
 
