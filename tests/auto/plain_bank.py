@@ -218,24 +218,24 @@ class Plain:
 
     def statistic(self, length: int) -> float:
         """How far TD errors of the last transitions are from mean 0, by states."""
-        n, total, known = self.since_start, 0.0, 0
-        states, deltas = (np.array([row[i] for row in self.kept[-n:]]) for i in (0, 1))
-        late, floor = np.arange(n) >= n - length, 0.03 * np.mean(deltas**2)
-        for j in set(states[late]):
-            new, old = deltas[late & (states == j)], deltas[~late & (states == j)]
-            if len(old) >= 20:
-                c, d = len(new), min(10 if self.off else 30, 0.3 * len(old))
-                square = new.sum() ** 2 / c
-                within = max(0.0, (new**2).sum() - square) + d * (np.mean(old**2) + floor)
-                if within > 0:
-                    total += (c + d) * np.log(1 + square / (1 + c / len(old)) / within)
-                    known += 1
+        states, deltas = self.noted
+        new, old = (
+            np.array([np.bincount(states[part], deltas[part] ** k, self.room + self.n) for k in range(3)])
+            for part in (slice(len(states) - length, None), slice(0, len(states) - length))
+        )
+        some = (new[0] > 0) & (old[0] >= 20)
+        (c, g, square), (before, _, usual) = new[:, some], old[:, some]
+        d = np.minimum(10 if self.off else 30, 0.3 * before)
+        within = np.maximum(0.0, square - g**2 / c) + d * (usual / before + 0.03 * np.mean(deltas**2))
+        total = ((c + d) * np.log(1 + g**2 / c / (1 + c / before) / within))[within > 0].sum()
+        known = (within > 0).sum()
         return float((total - known) / np.sqrt(2 * known + 10))
 
     def changed(self) -> int:
         """The number of transitions since the task changed; 0 if it did not."""
         if self.since_start < 1000 or len(self.kept) % 50:
             return 0
+        self.noted = [np.array([row[i] for row in self.kept[-self.since_start :]]) for i in (0, 1)]
         lengths, longest = [24], min(1000, int(0.3 * self.since_start))
         while lengths[-1] < longest:
             lengths.append(min(longest, int(1.6 * lengths[-1])))
