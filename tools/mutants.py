@@ -111,6 +111,7 @@ TESTS: dict[str, list[str]] = {
     "core/lane_memory": FEW_STEPS,
     "auto/errors": ["tests/auto/test_errors.py"],
     "auto/coordinates": ["tests/auto/test_bank.py", "tests/auto/test_readings.py"],
+    "auto/changes": ["tests/auto/test_changes.py", "tests/auto/test_bank.py"],
     "auto/": ["tests/auto/test_bank.py"],
     "control/": ["tests/control/test_actor_equations.py"],
 }

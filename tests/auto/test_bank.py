@@ -53,6 +53,7 @@ def test_it_is_what_plain_numpy_makes_of_the_page(features: str, seed: int, turn
     np.testing.assert_allclose(auto._bank.memory.mixture.weight, plain.p, rtol=1e-5, atol=1e-10)
     mixed = plain.p @ plain.weights()
     np.testing.assert_allclose(auto.weights, mixed, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(auto._bank.memory.changes.mean[0], plain.usual, rtol=1e-6)
     said = auto.explain()
     assert (said.changes, said.restarts) == (plain.changes, plain.restarts)
     for name in reached:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda.auto.changes import ROOM, changed, forget_states, note
+from tdlambda.auto.expert_table import first_changes
 
 NAMES = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
 
@@ -65,3 +67,17 @@ def test_a_state_with_impossible_transitions_is_refused() -> None:
         state[f"changes.{name}"][row, column] = value
         with pytest.raises(ValueError, match="the transitions that it keeps"):
             td.AutoTD(td.features.OneHot(5))._restore(state)
+
+
+@pytest.mark.parametrize("turn", [None, 4000])
+def test_tests_of_td_errors_on_their_own(turn: int | None) -> None:
+    """With one state, most statistics are so small that a multiple of their mean would be no limit."""
+    c = first_changes(1, 1, 0, vectors=False, shared=False)
+    rng, alarms = np.random.default_rng(0), []
+    for t in range(6000):
+        note(c, c.past[t % ROOM], 0, rng.normal() + (turn is not None and t >= turn))
+        length = changed(c, off_policy=False)
+        if length:
+            alarms.append((t, length))
+            forget_states(c, 0)
+    assert alarms == [] if turn is None else turn < alarms[0][0] < turn + 200
