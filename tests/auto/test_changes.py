@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.auto.changes import ROOM, changed, forget_states, note
+from tdlambda.auto.changes import ROOM, SINCE_START, changed, forget_states, note, statistic
 from tdlambda.auto.expert_table import first_changes
 
 NAMES = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
@@ -81,3 +81,11 @@ def test_tests_of_td_errors_on_their_own(turn: int | None) -> None:
             alarms.append((t, length))
             forget_states(c, 0)
     assert alarms == [] if turn is None else turn < alarms[0][0] < turn + 200
+
+
+def test_the_statistic_of_a_state_with_few_visits_before() -> None:
+    c = first_changes(1, 1, 0, vectors=False, shared=False)
+    c.before[:, 0], c.recent[:, 0], c.counts[SINCE_START] = (120.0, 80.0), (12.0, 40.0, 30.0), 80
+    square, degrees, usual = 12.0**2 / 30, 0.3 * 50, (120 - 40) / 50 + 0.03 * 120 / 80
+    found = (30 + degrees) * np.log(1 + square / (1 + 30 / 50) / (40 - square + degrees * usual))
+    np.testing.assert_allclose(statistic(c, 30.0), (found - 1) / np.sqrt(2 + 10), rtol=1e-12)
