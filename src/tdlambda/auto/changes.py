@@ -25,8 +25,8 @@ DEGREES, OFF_POLICY_DEGREES, SHARE, FLOOR, LEAST_SPREAD = 30.0, 10.0, 0.3, 0.03,
 LIMIT, TIMES = 9.0, 6.0
 """Where statistics without a change have a mean above LIMIT/TIMES, the limit is TIMES that."""
 LEAST_VISITS, LEAST_TESTS = 20.0, 40
-"""A state counts from this many visits before the suffix; the first tests, while values are learned, only give the
-mean."""
+"""Visits that a state needs before the suffix to count, and number of first tests that only update the mean of the
+statistic, because the values are still being learned."""
 PAST_REWARD, PAST_GAMMA, PAST_RHO, PAST_ENDED, PAST_DELTA, PAST_MORE = range(6)
 """Entries of a row of `past`: r, γ', ρ, how it ended (1 terminated, 2 truncated, 4 reset), ρδ; then the features."""
 NOTED, SINCE_START, CHECKS, COUNTERS = range(4)

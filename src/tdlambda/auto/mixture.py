@@ -61,8 +61,8 @@ NUMBERS = np.dtype([(name, "f8") for name in (
     "low_reward", "high_reward", "most_gamma", "length", "longest", "ended", "off_policy",
     "past", "past_weight", "pasts", "low_past", "high_past",   # discounted sums of past rewards
     "updated", "window", "count",                              # step of the last weight update; long window's length
-    "changes", "restarts", "began",                            # … and the step of the last new start
-    "value", "norm", "noise",           # means of u², |x|² and (ρδ)²
+    "changes", "restarts", "began",                            # "began": the step of the last new start
+    "value", "norm", "noise",                                  # means of u², |x|² and (ρδ)²
 )] + [("short_count", "f8", SCALES)])  # fmt: skip
 
 
